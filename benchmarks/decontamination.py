@@ -35,7 +35,6 @@ from commands import heading, mrpc_pairs, sts_pairs
 from paranmt_hf.corpus.reading.evaluation_sets import EvaluationSentences
 from paranmt_hf.corpus.scoring.mismatch_columns import MismatchReader
 from paranmt_hf.corpus.selection.decontamination import MIN_WORDS, EvaluationText
-from paranmt_hf.corpus.selection.duplicates import unit_vectors
 from paranmt_hf.corpus.selection.paraphrased_items import (
     COUNTED,
     LENGTH,
@@ -43,6 +42,7 @@ from paranmt_hf.corpus.selection.paraphrased_items import (
     SIMILARITY,
     NotParaphrased,
     taken_off,
+    unit_vectors,
 )
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 

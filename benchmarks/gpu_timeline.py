@@ -104,9 +104,7 @@ def timeline(sides: Sides, words: Vocabulary, dimension: int, config: TrainConfi
     encoder = build_encoder(EncoderConfig(model="word", dimension=dimension), {"word": words})
     with tempfile.TemporaryDirectory() as folder:
         store = store_of(encoder, sides, Path(folder) / "pairs")
-        trainer = device_engine(
-            take_apart(list(encoder)), config, store.pairs, None, torch.device("cpu"), processes=process
-        )
+        trainer = device_engine(take_apart(encoder), config, store.pairs, None, torch.device("cpu"), processes=process)
         mega = next(store.mega_batches(config.mega_pairs, seed=1, epoch=0))
         started = time.process_time()
         plan = trainer.prepare(mega, np.random.default_rng(1))

@@ -1,10 +1,10 @@
-"""How fast near-duplicate sentences are found, and how many of them: ours, rensa, semhash, and brute force as truth.
+"""How fast near-duplicate sentences are found, and how many of them: ours, rensa, and brute force as truth.
 
-All systems get the same distinct sentences, and those of one kind the same sets of word pairs or the same vectors. In
-each a sentence goes if it is like an earlier one that stays. Takes turns in one process; the time of ours is what the
-filter adds to a `select` that drops nothing, for that reads and writes a release too:
+Both systems get the same distinct sentences and the same sets of word pairs. In each a sentence goes if it is like an
+earlier one that stays. Takes turns in one process; the time of ours is what the filter adds to a `select` that drops
+nothing, for that reads and writes a release too:
 
-    pip install semhash rensa
+    pip install rensa
     python benchmarks/near_duplicates.py --pairs machine-translations.parquet
 """
 
@@ -32,11 +32,11 @@ from scipy.sparse import csr_array
 from tokenizers import Tokenizer
 from words import word_tokenizer, words_of
 
-from paranmt_hf import EngineConfig, ReleaseConfig, ReleaseFilter, import_pairs, load, select
+from paranmt_hf import EngineConfig, ReleaseConfig, ReleaseFilter, import_pairs, select
 from paranmt_hf.corpus.selection.minhash import bands_and_rows
 
-# The defaults of `paranmt select --drop-near-duplicates`.
-JACCARD, COSINE = 0.7, 0.95
+# The default of `paranmt select --drop-near-duplicates`.
+JACCARD = 0.7
 
 
 def read(path: Path, count: int) -> list[str]:
@@ -80,12 +80,6 @@ def truth_of_sets(shingles: list[list[str]]) -> set[int]:
     return first_stays(alike, len(sets))
 
 
-def truth_of_vectors(sentences: list[str]) -> set[int]:
-    """Compare all vectors with all."""
-    vectors = load().encode(sentences, normalize_embeddings=True)
-    return first_stays(lambda row: np.flatnonzero(vectors[:row] @ vectors[row] >= COSINE), len(vectors))
-
-
 def release_of(sentences: list[str], folder: Path) -> Path:
     """Make a release whose references are the sentences."""
     path = folder / "pairs.parquet"
@@ -111,19 +105,6 @@ def rensa(tokenizer: Tokenizer, sentences: list[str]) -> set[int]:
     shingles = (word_pairs(tokenizer, sentence) for sentence in sentences)
     signatures = RMinHash.from_token_sets(shingles, num_perm=bands * rows, seed=1)
     return {row for row, signature in enumerate(signatures) if not found.add(str(row), signature)}
-
-
-def semhash(sentences: list[str]) -> set[int]:
-    """Deduplicate by semhash, with its own index over vectors of the same encoder."""
-    from semhash import SemHash
-
-    class Model:
-        def encode(self, inputs: list[str], **_: object) -> np.ndarray:
-            return np.asarray(load().encode(list(inputs)), np.float32)
-
-    row_of = {sentence: row for row, sentence in enumerate(sentences)}
-    result = SemHash.from_records(sentences, model=Model()).self_deduplicate(threshold=COSINE)
-    return set(row_of.values()) - {row_of[sentence] for sentence in result.selected}
 
 
 def measure(
@@ -156,33 +137,22 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
     sentences, tokenizer = read(arguments.pairs, arguments.sentences), word_tokenizer()
-    of_sets = truth_of_sets([word_pairs(tokenizer, sentence) for sentence in sentences])
-    of_vectors = truth_of_vectors(sentences)
+    truth = truth_of_sets([word_pairs(tokenizer, sentence) for sentence in sentences])
     with tempfile.TemporaryDirectory() as folder:
         selected = partial(ours, release_of(sentences, Path(folder)), len(sentences))
         near = partial(selected, drop_near_duplicates="reference")
         systems = {
-            "word pairs, Jaccard: paranmt_hf": (near, of_sets),
-            "word pairs, Jaccard: rensa": (partial(rensa, tokenizer, sentences), of_sets),
-            "cosine, all with all: paranmt_hf": (
-                partial(near, encoder="small", exhaustive=True, keep_differing=False),
-                of_vectors,
-            ),
-            "cosine of MinHash's candidates: paranmt_hf": (
-                partial(near, encoder="small", keep_differing=False),
-                of_vectors,
-            ),
-            "cosine: semhash": (partial(semhash, sentences), of_vectors),
+            "word pairs, Jaccard: paranmt_hf": near,
+            "word pairs, Jaccard: rensa": partial(rensa, tokenizer, sentences),
         }
-        run = {name: system for name, (system, _) in systems.items()}
-        seconds, found = measure(run, selected, arguments.repeats)
+        seconds, found = measure(systems, selected, arguments.repeats)
     print(
-        f"{heading('numpy', 'rensa', 'semhash', 'usearch')}; one thread; {len(sentences):,} distinct sentences; "
-        f"Jaccard at least {JACCARD}, cosine at least {COSINE}; {arguments.repeats} repeats in turn\n"
+        f"{heading('numpy', 'rensa')}; one thread; {len(sentences):,} distinct sentences; "
+        f"Jaccard at least {JACCARD}; {arguments.repeats} repeats in turn\n"
     )
     print("| | sentences per CPU second: median (min to max) | dropped (brute force) | precision | recall |")
     print("|---|---:|---:|---:|---:|")
-    for name, (_, truth) in systems.items():
+    for name in systems:
         rates = spread([len(sentences) / each for each in seconds[name]])
         right = len(found[name] & truth)
         shares = f"{right / max(len(found[name]), 1):.2%} | {right / max(len(truth), 1):.2%}"

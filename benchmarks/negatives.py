@@ -28,7 +28,7 @@ from training import Sides, read
 from paranmt_hf import EncoderConfig, TrainConfig
 from paranmt_hf.encoders.building import build_encoder
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.families import Kind
+from paranmt_hf.encoders.config import UnitKind
 from paranmt_hf.encoders.units import count_units, lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent
 from paranmt_hf.training.cpu_engine import cpu_engine
@@ -38,7 +38,7 @@ from paranmt_hf.training.pair_store import PairStore, write_pairs, write_tokens
 Way = Callable[[torch.Tensor, np.ndarray], np.ndarray]
 
 
-def vocabulary_of(kind: Kind, references: Sequence[pa.Array], size: int) -> Vocabulary:
+def vocabulary_of(kind: UnitKind, references: Sequence[pa.Array], size: int) -> Vocabulary:
     """Take the most frequent units, and made-up ones where the text has too few."""
     found = most_frequent(kind, count_units(references, [kind])[kind], size)
     return Vocabulary(kind, [*found.units, *(f"[{number}]" for number in range(size + 1 - len(found)))])
@@ -46,7 +46,7 @@ def vocabulary_of(kind: Kind, references: Sequence[pa.Array], size: int) -> Voca
 
 def store_of(encoder: SentenceTransformer, sides: Sides, folder: Path) -> PairStore:
     """Cut the sentences and write their rows."""
-    vocabularies = {part.reader: part.vocabulary for part in take_apart(list(encoder)).parts}  # type: ignore[arg-type]
+    vocabularies = {part.unit_kind: part.vocabulary for part in take_apart(encoder).parts}  # type: ignore[arg-type]
     readers = {name: lookup(vocabulary) for name, vocabulary in vocabularies.items()}
     columns = (
         (pa.array(sides[0][start : start + 20_000]), pa.array(sides[1][start : start + 20_000]))
@@ -79,7 +79,7 @@ def vectors_of(
     encoder = build_encoder(config, {kind: vocabulary_of(kind, columns, arguments.rows - 1) for kind in config.kinds})
     store = store_of(encoder, sides, folder)
     train_config = TrainConfig(mega_batch=arguments.mega_batch)
-    composition = take_apart(list(encoder))
+    composition = take_apart(encoder)
     engine = cpu_engine(composition, train_config, store.pairs)
     megas = list(store.mega_batches(train_config.mega_pairs, seed=1, epoch=0))
     megas = [mega for mega in megas if mega.pairs == train_config.mega_pairs]

@@ -28,7 +28,7 @@ from paranmt_hf import load
 
 THEIRS = "the program, less the time to read the model"
 # How the model is converted, by the name of the folder.
-CONVERSIONS = {"blanks": ["--cut", "blanks"], "words": ["--keep", "order=1"], "raw": []}
+CONVERSIONS = {"blanks": ["--cut", "blanks"], "raw": []}
 
 
 def ours(encoder: Any, sentences: list[str]) -> float:  # noqa: ANN401 - what `load` gives
@@ -72,7 +72,6 @@ def main() -> None:
             ),
             "Sent2Vec converted with --cut blanks, the program's text": lambda: ours(encoders["blanks"], tokens),
             "Sent2Vec converted, raw text": lambda: ours(encoders["raw"], sentences),
-            "WORD, the same words alone, raw text": lambda: ours(encoders["words"], sentences),
         }
         seconds = in_turn(runs, chosen.repeats)
     length = sum(map(len, map(str.split, tokens))) / len(tokens)

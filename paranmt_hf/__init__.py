@@ -43,13 +43,13 @@ if TYPE_CHECKING:
     from paranmt_hf.paraphrase.config import ParaphraserTraining as ParaphraserTraining
     from paranmt_hf.paraphrase.paraphraser import Paraphraser as Paraphraser
     from paranmt_hf.paraphrase.train import train_paraphraser as train_paraphraser
-    from paranmt_hf.search.dedup import DedupConfig as DedupConfig
     from paranmt_hf.search.dedup import dedup as dedup
     from paranmt_hf.search.hard_negatives import hard_negatives as hard_negatives
     from paranmt_hf.search.index import SentenceIndex as SentenceIndex
     from paranmt_hf.search.mine import MineConfig as MineConfig
     from paranmt_hf.search.mine import mine_pairs as mine_pairs
     from paranmt_hf.search.ranked_negatives import HardNegativesConfig as HardNegativesConfig
+    from paranmt_hf.search.repeated_texts import DedupConfig as DedupConfig
     from paranmt_hf.sent2vec.config import Sent2VecConfig as Sent2VecConfig
     from paranmt_hf.sent2vec.train import train_sent2vec as train_sent2vec
     from paranmt_hf.supervised.config import SuperviseConfig as SuperviseConfig
@@ -67,7 +67,7 @@ _MODULES = {
     "SAMPLE": "paranmt_hf.hub.repository",
     "VectorsConfig": "paranmt_hf.distillation.reduction",
     "DistillConfig": "paranmt_hf.training.config",
-    "DedupConfig": "paranmt_hf.search.dedup",
+    "DedupConfig": "paranmt_hf.search.repeated_texts",
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
     "HardNegativesConfig": "paranmt_hf.search.ranked_negatives",

@@ -142,7 +142,7 @@ def test_programs_and_guides_use_public_names():
 def test_an_inner_name_is_found():
     for text in (
         "def f():\n    from paranmt_hf.training.train import train",
-        "import paranmt_hf.paraphrase.loading",
+        "import paranmt_hf.paraphrase.models",
         "import paranmt_hf\nparanmt_hf.training.train",
         "from paranmt_hf import training",
         "program = 'from paranmt_hf.training.train import train'",

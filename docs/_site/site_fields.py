@@ -10,8 +10,9 @@ from typing import Any
 import griffe
 from site_words import type_of
 
-from paranmt_hf.cli.command import default_value, explained_parameters
-from paranmt_hf.util.settings import Settings, expected_fields
+from paranmt_hf.cli.command import explained_parameters
+from paranmt_hf.util.settings import Settings
+from paranmt_hf.util.typed import default_of, expected_fields
 
 
 class SettingsFields(griffe.Extension):
@@ -52,7 +53,7 @@ def _document_fields(settings: griffe.Class) -> None:
             entry.name,
             description=explained.get(entry.name, ""),
             annotation=_type(kind, entry.name),
-            value="required" if (default := default_value(entry)) is MISSING else repr(default),
+            value="required" if (default := default_of(entry)) is MISSING else repr(default),
         )
         for entry in fields(kind)
     ]

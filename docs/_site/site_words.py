@@ -9,7 +9,7 @@ from typing import Any
 
 from paranmt_hf.cli.command import Command, Option, as_typed, documentation_of, flag_of, with_flags
 from paranmt_hf.cli.table import GROUPS
-from paranmt_hf.util.settings import Expected
+from paranmt_hf.util.typed import Expected
 
 NAMES = {dict: "NAME=VALUE,...", Path: "path", str: "text", int: "integer", float: "number", bool: "true or false"}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,11 +19,10 @@ from typing import Any, Literal
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion, Version
 
-from paranmt_hf.util.machine import core_limit, folder_size, free_space, memory_limit, total_memory, visible_cores
+from paranmt_hf.util.machine import total_memory, visible_cores
 from paranmt_hf.util.wording import counted
 from paranmt_hf.version import __version__
 
-CACHE_SECONDS = 0.4  # A full cache has millions of files, so its size is added up for a limited time
 IMPORT_SECONDS = 120  # Maximum time of one import; the largest packages are slow on a slow disk
 NAME = "paranmt-hf"
 DEVELOPMENT = ("test", "dev")  # Extras that only those need who change the code
@@ -61,7 +61,7 @@ def diagnose(*, imports: bool = False, online: bool = False) -> Diagnosis:
     sections: dict[str, Callable[[], Lines]] = {
         "installation": _installation,
         "packages": lambda: _packages(found.problems, imports),
-        "machine": lambda: _machine(found.problems),
+        "machine": _machine,
         "GPUs": _gpus,
         "defaults": _defaults,
         "folders": _folders,
@@ -168,18 +168,11 @@ def _short(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
 
 
-def _machine(problems: list[str]) -> Lines:
-    cores, limit, memory, most = visible_cores(), core_limit(), total_memory(), memory_limit()
-    if limit is not None and limit < cores:
-        usable = max(1, int(limit))
-        problems.append(
-            f"{counted(cores, 'core is', 'cores are')} visible, but the control group allows the time of {limit:g}; "
-            f"commands count visible cores: give --engine workers={usable},threads=1, and set OMP_NUM_THREADS={usable}"
-        )
+def _machine() -> Lines:
+    memory = total_memory()
     return {
-        "cores": str(cores) + ("" if limit is None else f", limited to the time of {limit:g} by the control group"),
-        "memory": ("unknown" if memory == float("inf") else size(int(memory)))
-        + ("" if most is None else f", limited to {size(most)} by the control group"),
+        "cores": str(visible_cores()),
+        "memory": "unknown" if memory == float("inf") else size(int(memory)),
     }
 
 
@@ -214,7 +207,7 @@ def _defaults() -> Lines:
 
 
 def _folders() -> Lines:
-    """Sizes of caches, and free space."""
+    """Where caches are, and free space."""
     from huggingface_hub import constants
 
     temporary = Path(tempfile.gettempdir())
@@ -224,18 +217,14 @@ def _folders() -> Lines:
         "datasets in use": Path(os.environ.get("HF_DATASETS_CACHE", Path(constants.HF_HOME) / "datasets")),
         "compiled by torch": Path(os.environ.get("TORCHINDUCTOR_CACHE_DIR", compiled)),
     }
-    lines = {}
-    for name, folder in caches.items():
-        total, whole = folder_size(folder, CACHE_SECONDS)
-        lines[name] = f"{folder}: {'' if whole else 'more than '}{size(total)}, {_free(folder)}"
-    for name, folder in {"current folder": Path.cwd(), "temporary files": temporary}.items():
-        lines[name] = f"{folder}: {_free(folder)}"
-    return lines
+    folders = {**caches, "current folder": Path.cwd(), "temporary files": temporary}
+    return {name: f"{folder}: {_free(folder)}" for name, folder in folders.items()}
 
 
 def _free(folder: Path) -> str:
-    free = free_space(folder)
-    return "free space unknown" if free is None else f"{size(free)} free"
+    """Free space on the disk of a folder, which need not exist."""
+    present = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    return f"{size(shutil.disk_usage(present).free)} free"
 
 
 def _hub(online: bool) -> Lines:

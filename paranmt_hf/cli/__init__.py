@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(words)
     except KeyboardInterrupt:
-        print(f"interrupted; {_after_interruption(words)}", file=sys.stderr)
+        print("interrupted; the same command continues what it has kept, or begins again", file=sys.stderr)
         return 130
     except BrokenPipeError:
         # The reader, such as `head`, has ended; the rest of the output is discarded.
@@ -60,17 +60,6 @@ def find_command(words: Sequence[str]) -> tuple[Command | None, list[str]]:
         if (name := " ".join(words[:count])) in COMMANDS:
             return COMMANDS[name], list(words[count:])
     return None, list(words)
-
-
-def _after_interruption(words: Sequence[str]) -> str:
-    """Say what the same command does after Ctrl-C: it continues if its work has a place, and begins again if not."""
-    command, others = find_command(words)
-    # These continue in what they send, run or change; options in a file may have `out`.
-    named = _given(others, "--out") or _given(others, "--config")
-    if command is None or command.name in ("publish", "run", "score") or named:
-        return "the same command continues where this one stopped"
-    has_out = any(option.name == "out" for option in command.options)
-    return f"the same command begins again{'; with --out it continues' if has_out else ''}"
 
 
 def _run(words: list[str]) -> int:

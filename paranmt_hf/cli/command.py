@@ -7,8 +7,8 @@ import inspect
 import os
 import re
 import typing
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from operator import attrgetter
@@ -18,10 +18,8 @@ from typing import Any
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.markers import Advanced, Group, Prefixed, PythonOnly, RunOnly
 from paranmt_hf.util.run import Result
-from paranmt_hf.util.settings import Expected, checked, expected_fields, expected_of, parsed
+from paranmt_hf.util.typed import Annotation, Expected, Json, default_of, expected_fields, expected_of, is_known, read
 from paranmt_hf.util.wording import perhaps
-
-KINDS = (int, float, bool, str, Path, dict)
 
 
 @dataclass(frozen=True)
@@ -49,6 +47,13 @@ class Option:
         """Whether only `--help-all` shows it."""
         return Advanced in self.expected.markers
 
+    def read(self, value: Json, where: str = "") -> Any:  # noqa: ANN401 - of its type
+        """Convert a value from the command line, or from the file `where`."""
+        try:
+            return read(self.expected.annotation, value, self.name, text=True)
+        except InputError as error:
+            raise InputError(f"{where}: {error}" if where else str(error), option=self.name) from None
+
 
 def flag_of(name: str) -> str:
     """An option as it is typed."""
@@ -72,68 +77,47 @@ class Command:
         return function
 
     @cached_property
-    def settings(self) -> dict[str, Any]:
-        """Settings class of each parameter that has one."""
-        return {name: expected.kind for name, expected, _ in self._parameters if is_dataclass(expected.kind)}
-
-    @cached_property
-    def _parameters(self) -> list[tuple[str, Expected, inspect.Parameter]]:
-        found = []
+    def parameters(self) -> dict[str, Expected]:
+        """What each parameter takes; those that only Python can give are left out."""
+        found = {}
         for name, parameter in inspect.signature(self.function).parameters.items():
             expected = expected_of(_evaluated(parameter.annotation, self.function))
             if PythonOnly in expected.markers:
                 continue
-            if expected.kind in KINDS or expected.choices() or is_dataclass(expected.kind):
-                found.append((name, expected, parameter))
+            if is_known(expected.kind):
+                found[name] = expected
             elif parameter.default is parameter.empty or _Unknown in getattr(expected.kind, "__bases__", ()):
                 raise TypeError(f"{name} of {self.target} has a type that is unknown or has no text form")
         return found
 
     @cached_property
+    def settings(self) -> dict[str, Any]:
+        """Settings class of each parameter that has one."""
+        return {name: expected.kind for name, expected in self.parameters.items() if is_dataclass(expected.kind)}
+
+    @cached_property
     def options(self) -> list[Option]:
         """All options, positional arguments first."""
         found: list[Option] = []
-        explained = explained_parameters(self.function)
-        for name, expected, parameter in self._parameters:
-            if is_dataclass(expected.kind):
-                found += self._of_settings(name, expected)
-                continue
-            default = MISSING if parameter.default is parameter.empty else parameter.default
-            if default is MISSING and expected.optional:
-                default = None
-            positional = (default is MISSING or default == ()) and name != "out"
-            positional = positional and parameter.kind is not inspect.Parameter.KEYWORD_ONLY
-            found.append(Option(name, name, name, expected, default, explained.get(name, ""), positional))
+        for name, expected in self.parameters.items():
+            if name in self.settings:
+                found += _options_of_settings(name, expected)
+            else:
+                found.append(self._option_of_parameter(name, expected))
         names = [option.name for option in found]
         names += {option.group.name for option in found if option.group}
         if twice := {name for name in names if names.count(name) > 1}:
             raise TypeError(f"{self.target} has two options {', '.join(sorted(twice))}; mark a parameter as Prefixed")
         return sorted(found, key=lambda option: not option.positional)
 
-    def _of_settings(self, parameter: str, group: Expected) -> Iterator[Option]:
-        """One option for each field of a settings class."""
-        explained = explained_parameters(group.kind)
-        for entry in fields(group.kind):
-            name = entry.name
-            if Prefixed in group.markers:
-                # A group has the name of its parameter.
-                alone = entry is fields(group.kind)[0] and Group() not in group.markers
-                name = parameter if alone else f"{parameter}_{name}"
-            expected = expected_fields(group.kind)[entry.name]
-            if PythonOnly in expected.markers:
-                continue
-            if Advanced in group.markers:
-                expected = Expected(**{**vars(expected), "markers": (*expected.markers, Advanced)})
-            default = default_value(entry)
-            if default is MISSING and group.optional:
-                default = None
-            text = explained.get(entry.name) or entry.metadata.get("help", "")
-            in_group = next(
-                (marker for marker in (*group.markers, *expected.markers) if isinstance(marker, Group)), None
-            )
-            if in_group == Group():
-                in_group = Group(parameter, documentation_of(group.kind).short_description or "")
-            yield Option(name, entry.name, parameter, expected, default, text, group=in_group)
+    def _option_of_parameter(self, name: str, expected: Expected) -> Option:
+        parameter = inspect.signature(self.function).parameters[name]
+        default = MISSING if parameter.default is parameter.empty else parameter.default
+        if default is MISSING and expected.optional:
+            default = None
+        positional = name != "out" and default in (MISSING, ()) and parameter.kind is not parameter.KEYWORD_ONLY
+        text = explained_parameters(self.function).get(name, "")
+        return Option(name, name, name, expected, default, text, positional)
 
     @cached_property
     def groups(self) -> dict[str, list[Option]]:
@@ -146,8 +130,11 @@ class Command:
 
     def typed(self, *, advanced: bool = True) -> list[str]:
         """Names of groups, and of options outside groups; without `advanced` only those that `--help` shows."""
-        shown = [option for option in self.options if advanced or not option.advanced]
-        return list(dict.fromkeys(option.group.name if option.group else option.name for option in shown))
+        names: dict[str, None] = {}
+        for option in self.options:
+            if advanced or not option.advanced:
+                names[option.group.name if option.group else option.name] = None
+        return list(names)
 
     @cached_property
     def writes_json(self) -> bool:
@@ -168,7 +155,7 @@ class Command:
         return self.finds_result and all(option.name != "out" for option in self.options)
 
     @property
-    def _returned(self) -> Any:  # noqa: ANN401
+    def _returned(self) -> Annotation:
         return _evaluated(inspect.signature(self.function).return_annotation, self.function)
 
     @cached_property
@@ -194,31 +181,26 @@ class Command:
             name = str(key).replace("-", "_")
             if name in self.groups and isinstance(value, Mapping):
                 found |= self.values_of_group(name, value, where)
-                continue
-            if name not in known:
+            elif name not in known:
                 near = perhaps(name, {each: each.replace("_", "-") for each in known})
                 raise InputError(f"{where}: `paranmt {self.name}` has no option {key!r}{near or '; see --help-all'}")
-            if value is None:
-                continue
-            expected = known[name].expected
-            if isinstance(value, Mapping | list) and not (isinstance(value, list) and expected.several):
-                kind = "a mapping" if isinstance(value, Mapping) else "a list"
-                raise InputError(f"{where}: {key} must be one value, was {kind}", option=name)
-            try:
-                found[name] = checked(str(key), parsed(value, expected), expected)
-            except InputError as error:
-                raise InputError(f"{where}: {error}", option=name) from None
+            elif value is not None:
+                found[name] = known[name].read(value, where)
         return found
 
     def values_of_group(self, group: str, given: Mapping[Any, Any], where: str) -> dict[str, Any]:
         """Convert the settings of a group as `values_of` does; settings that are not in the group are rejected."""
-        names = {option.field: option.name for option in self.groups[group]}
-        found = {str(key).replace("-", "_"): value for key, value in given.items()}
-        if unknown := next((key for key in found if key not in names), None):
-            raise InputError(
-                f"{where}: {unknown!r} is not one of {', '.join(names)}{perhaps(unknown, names)}", option=group
-            )
-        return self.values_of({names[key]: value for key, value in found.items()}, where)
+        known = {option.field: option for option in self.groups[group]}
+        found = {}
+        for key, value in given.items():
+            name = str(key).replace("-", "_")
+            if name not in known:
+                raise InputError(
+                    f"{where}: {name!r} is not one of {', '.join(known)}{perhaps(name, known)}", option=group
+                )
+            if value is not None:
+                found[known[name].name] = known[name].read(value, where)
+        return found
 
     def call(self, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - the result of the function
         """Call the function with the values of its options."""
@@ -226,26 +208,26 @@ class Command:
 
     def arguments(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Make the arguments of the function, settings among them, from the values of its options."""
-        arguments: dict[str, Any] = {}
-        for name, expected, _ in self._parameters:
-            if name not in self.settings:
-                arguments[name] = values[name]
-                continue
-            own = [option for option in self.options if option.parameter == name]
-            given = {option.field: values[option.name] for option in own}
-            required = {entry.name for entry in fields(expected.kind) if default_value(entry) is MISSING}
-            missing = [option.flag for option in own if option.field in required and given[option.field] is None]
-            changed = [option.flag for option in own if values[option.name] != option.default]
-            if missing and changed:
-                raise InputError(f"{changed[0]} needs {missing[0]}; give it too, or leave out {changed[0]}")
-            if missing:
-                arguments[name] = None
-                continue
-            try:
-                arguments[name] = expected.kind(**given)
-            except InputError as error:
-                raise reworded(error, {option.field: option.flag for option in own}) from None
-        return arguments
+        return {
+            name: self._settings_from(name, values) if name in self.settings else values[name]
+            for name in self.parameters
+        }
+
+    def _settings_from(self, parameter: str, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - settings
+        """Make the settings of a parameter; None if what they need is not given, and nothing else either."""
+        kind = self.settings[parameter]
+        own = [option for option in self.options if option.parameter == parameter]
+        required = {field.name for field in fields(kind) if default_of(field) is MISSING}
+        missing = [option.flag for option in own if option.field in required and values[option.name] is None]
+        changed = [option.flag for option in own if values[option.name] != option.default]
+        if missing and changed:
+            raise InputError(f"{changed[0]} needs {missing[0]}; give it too, or leave out {changed[0]}")
+        if missing:
+            return None
+        try:
+            return kind(**{option.field: values[option.name] for option in own})
+        except InputError as error:
+            raise reworded(error, {option.field: option.flag for option in own}) from None
 
     @cached_property
     def recorded(self) -> list[Option]:
@@ -265,6 +247,35 @@ class Command:
         return found
 
 
+def _options_of_settings(parameter: str, settings: Expected) -> Iterator[Option]:
+    """One option for each field of a settings class."""
+    explained = explained_parameters(settings.kind)
+    together = _group_of(settings.markers)
+    if together is not None:
+        together = Group(parameter, documentation_of(settings.kind).short_description or "")
+    for place, field in enumerate(fields(settings.kind)):
+        expected = expected_fields(settings.kind)[field.name]
+        if PythonOnly in expected.markers:
+            continue
+        if Advanced in settings.markers:
+            expected = replace(expected, markers=(*expected.markers, Advanced))
+        name = field.name
+        if Prefixed in settings.markers:
+            # The name of a group is taken.
+            alone = place == 0 and together is None
+            name = parameter if alone else f"{parameter}_{name}"
+        default = default_of(field)
+        if default is MISSING and settings.optional:
+            default = None
+        text = explained.get(field.name, "")
+        group = together or _group_of(expected.markers)
+        yield Option(name, field.name, parameter, expected, default, text, group=group)
+
+
+def _group_of(markers: Sequence[Any]) -> Group | None:
+    return next((marker for marker in markers if isinstance(marker, Group)), None)
+
+
 def reworded(error: InputError, flags: Mapping[str, str]) -> InputError:
     """Rewrite an error with options as typed: parameters in backquotes, and the one that the error is about."""
     text = with_flags(str(error), flags)
@@ -281,11 +292,6 @@ def with_flags(text: str, flags: Mapping[str, str]) -> str:
     return re.sub(r"`(\w+)`", lambda found: flags.get(found[1], found[0]), text)
 
 
-def default_value(entry: Field[Any]) -> Any:  # noqa: ANN401
-    """Default of a field; `MISSING` if there is none."""
-    return entry.default_factory() if entry.default_factory is not MISSING else entry.default
-
-
 class _Names(dict[str, Any]):
     """Names of a module; those imported only for type checking become placeholder classes."""
 
@@ -299,7 +305,7 @@ class _Unknown:
     """Placeholder of a class that is imported only for type checking."""
 
 
-def _evaluated(annotation: Any, function: Callable[..., Any]) -> Any:  # noqa: ANN401
+def _evaluated(annotation: Annotation, function: Callable[..., Any]) -> Annotation:
     names = _Names(vars(import_module(function.__module__)))
     return eval(annotation, {}, names) if isinstance(annotation, str) else annotation  # noqa: S307
 
@@ -321,7 +327,7 @@ def explained_parameters(documented: Any) -> dict[str, str]:  # noqa: ANN401
     return found
 
 
-def as_written(value: Any) -> Any:  # noqa: ANN401
+def as_written(value: Json) -> Json:
     """Format a value as a person would write it."""
     if isinstance(value, list | tuple):
         return [as_written(part) for part in value]
@@ -330,7 +336,7 @@ def as_written(value: Any) -> Any:  # noqa: ANN401
     return os.fspath(value) if isinstance(value, Path) else value
 
 
-def as_typed(value: Any) -> str:  # noqa: ANN401
+def as_typed(value: Json) -> str:
     """Format a value as it is typed; `none` for nothing."""
     if isinstance(value, list | tuple):
         return " ".join(map(as_typed, value)) or "none"

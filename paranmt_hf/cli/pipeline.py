@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, suppress
 from dataclasses import MISSING, dataclass, replace
-from itertools import count
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,10 +19,10 @@ from paranmt_hf.cli.command import Command, reworded
 from paranmt_hf.cli.permissions import SERVERS, Act, Permission, acts_of, written_options
 from paranmt_hf.cli.table import COMMANDS
 from paranmt_hf.cli.written_files import WrittenFileRecord
-from paranmt_hf.errors import InputError, NotMadeError, OtherSettingsError
+from paranmt_hf.errors import InputError, NotMadeError
 from paranmt_hf.util.files import checksum, resolved, shown_path, writing
 from paranmt_hf.util.markers import PythonOnly
-from paranmt_hf.util.records import FileRecord, Identity, as_json
+from paranmt_hf.util.records import Identity, as_json
 from paranmt_hf.util.run import find
 from paranmt_hf.util.wording import perhaps
 from paranmt_hf.util.work import only_finding
@@ -57,7 +56,6 @@ def run_pipeline(
     file: str | Path,
     *,
     out: str | Path | None = None,
-    redo: bool = False,
     allow: Sequence[Permission] = (),
     dry_run: bool = False,
     changes: Annotated[Mapping[str, Mapping[str, str]] | None, PythonOnly] = None,
@@ -70,8 +68,6 @@ def run_pipeline(
         file: YAML file: under `steps` a name for each, with its `command` and options; {NAME} is the result of an
             earlier step. Paths are relative to the folder of the file.
         out: Folder of the results; that of the file if left out.
-        redo: Make results again that have other settings or were made from other data; the old ones are kept as
-            NAME.old.
         allow: What steps may do. `publish`: send what steps with that command would send; without it they are dry
             runs. The others are refused otherwise: `outside`: write outside the folder of the file and of `out`;
             `addresses`: send text to a server that OPENAI_BASE_URL does not name, or report to a service;
@@ -81,12 +77,12 @@ def run_pipeline(
     """
     path = resolved(file)
     given = read_yaml(path, "`steps:` with a name and options for each", as_text=True)
-    folder = path.parent if out is None else resolved(out, "out")
+    folder = path.parent if out is None else resolved(out)
     with chdir(path.parent):
         steps = _parse_steps(given, Path(file), folder, "publish" in allow, changes or {})
         if not dry_run:
             _check_allowed(steps, allow)
-    lines = _run_steps(steps, redo, dry_run)
+    lines = _run_steps(steps, dry_run)
     while True:
         # Who reads the lines keeps its current folder.
         with chdir(path.parent):
@@ -256,7 +252,7 @@ def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401
             yield from _texts(part)
 
 
-def _run_steps(steps: Sequence[Step], redo: bool, dry_run: bool) -> Iterator[str]:
+def _run_steps(steps: Sequence[Step], dry_run: bool) -> Iterator[str]:
     """Run each step unless its result is there, or say in a dry run what would be done."""
     pending: set[str] = set()  # Steps that the dry run leaves out
     for step in steps:
@@ -269,7 +265,7 @@ def _run_steps(steps: Sequence[Step], redo: bool, dry_run: bool) -> Iterator[str
                 pending |= {step.name} if state != THERE else set()
             else:
                 yield f"{step.name}: {step.command.name}"
-                yield from _run(step, redo)
+                yield from _run(step)
 
 
 def _shown_acts(step: Step) -> Iterator[str]:
@@ -296,36 +292,17 @@ def _state(step: Step, pending: set[str]) -> str | InputError:
     return THERE
 
 
-def _run(step: Step, redo: bool) -> Iterator[str]:
-    """Run a step; with `redo`, what has other settings is moved aside first."""
+def _run(step: Step) -> Iterator[str]:
+    """Run a step, and write down what determines its file."""
     for file in step.written:
         with writing(file):
             file.parent.mkdir(parents=True, exist_ok=True)
     # Before the work: what changes in the meantime is not what was read.
     identity = None if step.command.finds_result else _identity(step)
-    while True:
-        try:
-            yield from perform(step.command, step.values)
-            break
-        except OtherSettingsError as error:
-            if error.path is None or not (redo and error.path.exists()):
-                text = f"{error}, or give `redo`, which keeps it under another name"
-                raise OtherSettingsError(text, option=error.option, path=error.path) from None
-            yield f"{shown_path(error.path)} is now {shown_path(_move_aside(error.path))}"
+    yield from perform(step.command, step.values)
     if identity is not None and step.written and step.written[0].is_file():
         record = WrittenFileRecord.read(step.written[0])
         replace(record, settings=identity).write(step.written[0])
-
-
-def _move_aside(path: Path) -> Path:
-    """Rename a result to NAME.old, or NAME.old2, with its record if it is a file."""
-    names = (f"{path.name}.old{number if number > 1 else ''}" for number in count(1))
-    target = next(free for name in names if not (free := path.with_name(name)).exists())
-    with writing(target):
-        for suffix in ("",) if path.is_dir() else ("", FileRecord.FILE):
-            if (file := path.with_name(f"{path.name}{suffix}")).exists():
-                file.rename(target.with_name(f"{target.name}{suffix}"))
-    return target
 
 
 def _identity(step: Step) -> Identity:

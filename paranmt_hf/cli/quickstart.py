@@ -12,7 +12,6 @@ from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS, CAPTIONS, check_name
 from paranmt_hf.text.protocols import Encoder
-from paranmt_hf.util.files import resolved
 
 
 def quickstart(out: str | Path, *, translator: str = CAPTIONS) -> Iterator[str]:
@@ -49,8 +48,6 @@ def _check_free(out: Path) -> None:
     def refusal(reason: str) -> InputError:
         return InputError(f"{out} {reason}; choose another `out`", option="out", path=out)
 
-    if not resolved(out, "out").name:
-        raise refusal("is the root of the file system")
     if out.exists() and not out.is_dir():
         raise refusal("is a file, and the quickstart makes a folder")
     for record in (RELEASE_RECORD, "modules.json"):

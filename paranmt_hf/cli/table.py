@@ -1,8 +1,6 @@
-"""The table of commands: each is a public function of its feature."""
+"""The table of commands: each is a public function of its feature, which is imported when the command runs."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 from paranmt_hf.cli.command import Command
 
@@ -18,209 +16,363 @@ FAMILIES = {
     "search": "index a corpus, and find its sentences nearest to queries",
 }
 
-# Under each heading three lines for a command: its name and function, its summary, and an example.
-_TABLE = {
-    "corpus": """
-build = corpus.build:build
-  make a corpus from a bitext, or from text alone
-  --source train.cs --reference train.en --translator captions-cs-en --out corpus --license cc-by-nc-sa-4.0
-import = corpus.import_pairs:import_pairs
-  score pairs that are translated already, and release them
-  pairs.tsv --columns reference=1,translation=2 --out corpus --license cc-by-4.0
-score = corpus.score:rescore
-  score a corpus again, or give it more columns
-  paranmt50m --scorer sentence-transformers/all-MiniLM-L6-v2
-explore page = apps.explore.explore:explore
-  show a corpus on a local page
-  paranmt50m --index paranmt50m.index
-explore report = apps.explore.explore:write_report
-  write what `paranmt explore page` shows as one HTML file
-  paranmt50m --out paranmt50m.html
-annotate sample = apps.annotate.annotate:sample_for_annotation
-  sample pairs from ranges of the paraphrase score
-  paranmt50m --out judged --per-range 20
-annotate serve = apps.annotate.annotate:serve_annotation
-  serve the page on which people rate, on this computer
-  judged --annotators Ada Grace
-annotate table = apps.annotate.annotate:summarise_annotation
-  count the labels of each range, and measure agreement
-  judged --json table.json --picture table.png
-annotate export = apps.annotate.annotate:export_annotation
-  write the answers as CSV
-  judged --out answers.csv
-annotate import = apps.annotate.annotate:import_annotation
-  add answers from CSV, such as those of another computer
-  judged answers.csv
-select = corpus.selection.select:select
-  select rows of a corpus by score, length, language and more
-  paranmt50m --tenths 9-10 --max-length 30 --sample 5000000 --out paranmt5m
-dedup = search.dedup:dedup
-  drop repeated texts of a file, by words or by meaning
-  sentences.txt --by exact near meaning --keep-dropped dropped.parquet --out distinct.txt
-stats = corpus.statistics.describe:describe_corpora
-  measure how diverse the sentences of corpora are, side by side
-  paranmt50m news.en --idf-text wiki.txt.gz --parser link-grammar --json stats.json
-parse = corpus.parsing.parse:parse_pairs
-  parse the sentences of pairs, and count their templates
-  paranmt50m --parser link-grammar --selection min_score=0.5,max_length=15 --out parsed
-""",
-    "encoders": """
-train = training.train:train
-  train a sentence encoder on paraphrase pairs
-  --data paranmt50m --model word-trigram --out models/word-trigram
-distill = distillation.distill:distill
-  distill an encoder from a large one and your own text
-  sentence-transformers/all-MiniLM-L6-v2 --text my.txt --out my-encoder
-train-sent2vec = sent2vec.train:train_sent2vec
-  train a sentence encoder on single sentences
-  text.txt --preset wikipedia --ngrams 2 --out models/sent2vec
-supervise = supervised.supervise:supervise
-  train an encoder for similarity, entailment or sentiment
-  senteval --task SICK-R --init-from models/word --out models/sick
-tune = tuning.tune:tune
-  search for the settings of an encoder
-  ppdb-2.0-xl-phrasal.gz --grid word --development phrases.tsv --out tuned
-encoder average = training.derived:average_encoders
-  average the weights of encoders trained from one start
-  models/one models/two --out models/mean
-encoder rotate = training.derived:rotate_encoder
-  order dimensions, so that cutting some off costs less
-  models/word-trigram --out models/word-trigram-even
-encoder convert = sent2vec.convert:convert_model
-  convert a .bin model of the original Sent2Vec program
-  model.bin --out models/sent2vec --license cc-by-4.0
-encoder export = encoders.export.export:export_encoder
-  export for model2vec, ONNX, transformers.js and others
-  models/word --format static --out exports/word
-encoder vectors = distillation.vectors:distill_vectors
-  distill word vectors from large encoders
-  sentence-transformers/all-MiniLM-L6-v2 --data paranmt50m --out vectors.txt.gz
-negatives = search.hard_negatives:hard_negatives
-  give pairs hard negatives, for losses of sentence-transformers
-  paranmt50m --encoder small --out paranmt50m-negatives
-encoder negatives = training.negatives:mined_negatives
-  show the hard negatives that mega-batches give
-  "a man is playing a guitar ." --data paranmt50m --mega-batches 1 20 40
-""",
-    "evaluation": """
-evaluate sts = evaluation.evaluate:evaluate
-  evaluate encoders on semantic textual similarity
-  models/word small --data FOLDER_WITH_STS --json results.json
-evaluate transfer = evaluation.evaluate:transfer
-  evaluate encoders on transfer tasks
-  models/word small --data FOLDER_OF_SENTEVAL --json transfer.json
-evaluate mteb = evaluation.mteb:evaluate_mteb
-  evaluate encoders on tasks of the library mteb
-  models/word --tasks STS12 SICK-R --data FOLDER_OF_TASKS --out results/word
-calibrate = calibration.calibrate:calibrate
-  make a cosine a probability that two sentences are paraphrases
-  models/word --ratings rated.tsv --positive 4 --out models/word-calibrated
-evaluate contrast = evaluation.contrast:evaluate_contrast
-  evaluate encoders on triples of sentences
-  models/word small --json contrast.json
-evaluate overfitting = training.overfitting:evaluate_overfitting
-  how far training pairs stand out from their negatives
-  models/word --data ppdb-2.0-xl-phrasal.gz --development sample
-""",
-    "paraphrases": """
-paraphrase train = paraphrase.train:train_paraphraser
-  train a model that paraphrases
-  paranmt50m --out models/paraphraser
-paraphrase text = paraphrase.paraphrase_file:paraphrase_file
-  generate paraphrases of the sentences of a file
-  sentences.txt --model models/paraphraser --out paraphrases.tsv --n 3
-paraphrase augment = paraphrase.augment:augment
-  add paraphrases to labelled sentences
-  reviews.tsv --model models/paraphraser --search n=3 --out more.tsv
-paraphrase adversarial = paraphrase.adversarial:find_adversarial
-  find paraphrases that change what a classifier says
-  reviews.tsv --model models/paraphraser --classifier models/sst --out broken.tsv
-paraphrase evaluate = paraphrase.evaluate:evaluate_paraphrases
-  evaluate paraphrasers over decodings, or files of paraphrases
-  models/paraphraser --data paranmt50m --held-out --decodings greedy beams=8 --json paraphrases.json
-paraphrase canonical = paraphrase.evaluate:evaluate_canonical
-  evaluate how noisy sentences are brought into standard form
-  models/paraphraser --data paranmt50m --held-out --json canonical.json
-paraphrase templates = corpus.parsing.template_counts:frequent_templates
-  show the most frequent templates of parsed pairs
-  parsed --top 20 --json templates.json
-""",
-    "search": """
-search index = search.index:SentenceIndex.build
-  build an index of the distinct sentences of a corpus
-  sentences.txt --out index
-search query = search.index:search
-  find the sentences of an index nearest to queries
-  index "a man is playing a guitar ." --top 5
-search mine = search.mine:mine_pairs
-  find pairs of sentences that mean the same
-  sentences.txt --out mined --license cc-by-4.0 --made-by people
-lexicon build = lexicon.lexicon:Lexicon.build
-  build a lexicon from a corpus
-  paranmt50m --out lexicon
-lexicon nearest = lexicon.word_similarity:nearest_words
-  show the paraphrases of words
-  lexicon laughed happy --top 10
-lexicon evaluate = lexicon.word_similarity:evaluate_lexicon
-  evaluate a lexicon on word similarity
-  lexicon --simlex SimLex-999.txt --ppdb ppdb-2.0-xl-lexical.gz
-serve = apps.serve.serve:serve_encoder
-  serve the vectors of an encoder over HTTP, as OpenAI does
-  models/word --port 8000
-""",
-    "more": """
-publish = hub.publish:publish
-  put a corpus, an encoder or another model on the Hub
-  paranmt50m you/paranmt50m --dry-run
-quickstart = cli.quickstart:quickstart
-  build a small corpus and an encoder offline, from nothing
-  --out demo
-run = cli.pipeline:run_pipeline
-  run the commands of a YAML file that are not done yet
-  pipeline.yaml --dry-run
-experiment paranmt-table4 = experiments.paranmt_table4:paranmt_table4
-  which source of text gives the best encoders
-  news captions --development FOLDER_WITH_STS --out sources
-experiment paranmt-table5 = experiments.paranmt_table5:paranmt_table5
-  which tenth of a corpus, by which score, gives the best
-  paranmt50m --development FOLDER_WITH_STS --out folds
-experiment paranmt-table6 = experiments.paranmt_table6:paranmt_table6
-  which size of mega-batches gives the best encoders
-  paranmt50m --development FOLDER_WITH_STS --out mega-batches
-experiment paragram-figure1 = experiments.paragram_figure1:paragram_figure1
-  how much encoders learn from how many pairs
-  paranmt50m --development FOLDER_WITH_STS --out sizes
-experiment paragram-table6 = experiments.paragram_table6:paragram_table6
-  fixed vectors learned from phrases, as features for tasks
-  ppdb-2.0-xl-phrasal.gz --data senteval --out table6
-experiment paragram-table7 = experiments.paragram_table7:paragram_table7
-  correlation with people by the length of sentences
-  small --vectors glove.txt --data FOLDER_WITH_STS
-experiment paragram-table8 = experiments.paragram_table8:paragram_table8
-  nearest neighbours of words, several spaces side by side
-  models/word glove.txt --words unlike contrary --top 5
-experiment paragram-section6 = experiments.paragram_section6:paragram_section6
-  norms of word vectors next to the frequency of words
-  models/word glove.txt --frequencies paranmt50m
-experiment sent2vec-figure1 = experiments.sent2vec_figure1:sent2vec_figure1
-  norms of word vectors against frequency, as a picture
-  models/word glove.txt --frequencies paranmt50m --picture norms.png
-experiment paragram-section5 = experiments.paragram_section5:paragram_section5
-  tokens of evaluation sets that training hardly saw
-  models/word --data FOLDER_WITH_STS --training paranmt50m
-doctor = apps.doctor:diagnose
-  show what is installed and what commands would choose
-  --online
-""",
+# Commands under their headings: name, function, summary, example.
+GROUPS = {
+    "corpus": [
+        Command(
+            "build",
+            "paranmt_hf.corpus.build:build",
+            "make a corpus from a bitext, or from text alone",
+            "paranmt build --source train.cs --reference train.en --translator captions-cs-en --out corpus "
+            "--license cc-by-nc-sa-4.0",
+        ),
+        Command(
+            "import",
+            "paranmt_hf.corpus.import_pairs:import_pairs",
+            "score pairs that are translated already, and release them",
+            "paranmt import pairs.tsv --columns reference=1,translation=2 --out corpus --license cc-by-4.0",
+        ),
+        Command(
+            "score",
+            "paranmt_hf.corpus.score:rescore",
+            "score a corpus again, or give it more columns",
+            "paranmt score paranmt50m --scorer sentence-transformers/all-MiniLM-L6-v2",
+        ),
+        Command(
+            "explore page",
+            "paranmt_hf.apps.explore.explore:explore",
+            "show a corpus on a local page",
+            "paranmt explore page paranmt50m --index paranmt50m.index",
+        ),
+        Command(
+            "explore report",
+            "paranmt_hf.apps.explore.explore:write_report",
+            "write what `paranmt explore page` shows as one HTML file",
+            "paranmt explore report paranmt50m --out paranmt50m.html",
+        ),
+        Command(
+            "annotate sample",
+            "paranmt_hf.apps.annotate.annotate:sample_for_annotation",
+            "sample pairs from ranges of the paraphrase score",
+            "paranmt annotate sample paranmt50m --out judged --per-range 20",
+        ),
+        Command(
+            "annotate serve",
+            "paranmt_hf.apps.annotate.annotate:serve_annotation",
+            "serve the page on which people rate, on this computer",
+            "paranmt annotate serve judged --annotators Ada Grace",
+        ),
+        Command(
+            "annotate table",
+            "paranmt_hf.apps.annotate.annotate:summarise_annotation",
+            "count the labels of each range, and measure agreement",
+            "paranmt annotate table judged --json table.json --picture table.png",
+        ),
+        Command(
+            "annotate export",
+            "paranmt_hf.apps.annotate.annotate:export_annotation",
+            "write the answers as CSV",
+            "paranmt annotate export judged --out answers.csv",
+        ),
+        Command(
+            "annotate import",
+            "paranmt_hf.apps.annotate.annotate:import_annotation",
+            "add answers from CSV, such as those of another computer",
+            "paranmt annotate import judged answers.csv",
+        ),
+        Command(
+            "select",
+            "paranmt_hf.corpus.selection.select:select",
+            "select rows of a corpus by score, length, language and more",
+            "paranmt select paranmt50m --tenths 9-10 --max-length 30 --sample 5000000 --out paranmt5m",
+        ),
+        Command(
+            "dedup",
+            "paranmt_hf.search.dedup:dedup",
+            "drop repeated texts of a file, by words or by meaning",
+            "paranmt dedup sentences.txt --by exact near meaning --keep-dropped dropped.parquet --out distinct.txt",
+        ),
+        Command(
+            "stats",
+            "paranmt_hf.corpus.statistics.describe:describe_corpora",
+            "measure how diverse the sentences of corpora are, side by side",
+            "paranmt stats paranmt50m news.en --idf-text wiki.txt.gz --parser link-grammar --json stats.json",
+        ),
+        Command(
+            "parse",
+            "paranmt_hf.corpus.parsing.parse:parse_pairs",
+            "parse the sentences of pairs, and count their templates",
+            "paranmt parse paranmt50m --parser link-grammar --selection min_score=0.5,max_length=15 --out parsed",
+        ),
+    ],
+    "encoders": [
+        Command(
+            "train",
+            "paranmt_hf.training.train:train",
+            "train a sentence encoder on paraphrase pairs",
+            "paranmt train --data paranmt50m --model word-trigram --out models/word-trigram",
+        ),
+        Command(
+            "distill",
+            "paranmt_hf.distillation.distill:distill",
+            "distill an encoder from a large one and your own text",
+            "paranmt distill sentence-transformers/all-MiniLM-L6-v2 --text my.txt --out my-encoder",
+        ),
+        Command(
+            "train-sent2vec",
+            "paranmt_hf.sent2vec.train:train_sent2vec",
+            "train a sentence encoder on single sentences",
+            "paranmt train-sent2vec text.txt --preset wikipedia --ngrams 2 --out models/sent2vec",
+        ),
+        Command(
+            "supervise",
+            "paranmt_hf.supervised.supervise:supervise",
+            "train an encoder for similarity, entailment or sentiment",
+            "paranmt supervise senteval --task SICK-R --init-from models/word --out models/sick",
+        ),
+        Command(
+            "tune",
+            "paranmt_hf.tuning.tune:tune",
+            "search for the settings of an encoder",
+            "paranmt tune ppdb-2.0-xl-phrasal.gz --grid word --development phrases.tsv --out tuned",
+        ),
+        Command(
+            "encoder average",
+            "paranmt_hf.training.derived:average_encoders",
+            "average the weights of encoders trained from one start",
+            "paranmt encoder average models/one models/two --out models/mean",
+        ),
+        Command(
+            "encoder rotate",
+            "paranmt_hf.training.derived:rotate_encoder",
+            "order dimensions, so that cutting some off costs less",
+            "paranmt encoder rotate models/word-trigram --out models/word-trigram-even",
+        ),
+        Command(
+            "encoder convert",
+            "paranmt_hf.sent2vec.convert:convert_model",
+            "convert a .bin model of the original Sent2Vec program",
+            "paranmt encoder convert model.bin --out models/sent2vec --license cc-by-4.0",
+        ),
+        Command(
+            "encoder export",
+            "paranmt_hf.encoders.export.export:export_encoder",
+            "export for model2vec, ONNX, transformers.js and others",
+            "paranmt encoder export models/word --format static --out exports/word",
+        ),
+        Command(
+            "encoder vectors",
+            "paranmt_hf.distillation.vectors:distill_vectors",
+            "distill word vectors from large encoders",
+            "paranmt encoder vectors sentence-transformers/all-MiniLM-L6-v2 --data paranmt50m --out vectors.txt.gz",
+        ),
+        Command(
+            "negatives",
+            "paranmt_hf.search.hard_negatives:hard_negatives",
+            "give pairs hard negatives, for losses of sentence-transformers",
+            "paranmt negatives paranmt50m --encoder small --out paranmt50m-negatives",
+        ),
+        Command(
+            "encoder negatives",
+            "paranmt_hf.training.negatives:mined_negatives",
+            "show the hard negatives that mega-batches give",
+            'paranmt encoder negatives "a man is playing a guitar ." --data paranmt50m --mega-batches 1 20 40',
+        ),
+    ],
+    "evaluation": [
+        Command(
+            "evaluate sts",
+            "paranmt_hf.evaluation.evaluate:evaluate",
+            "evaluate encoders on semantic textual similarity",
+            "paranmt evaluate sts models/word small --data FOLDER_WITH_STS --json results.json",
+        ),
+        Command(
+            "evaluate transfer",
+            "paranmt_hf.evaluation.evaluate:transfer",
+            "evaluate encoders on transfer tasks",
+            "paranmt evaluate transfer models/word small --data FOLDER_OF_SENTEVAL --json transfer.json",
+        ),
+        Command(
+            "evaluate mteb",
+            "paranmt_hf.evaluation.mteb:evaluate_mteb",
+            "evaluate encoders on tasks of the library mteb",
+            "paranmt evaluate mteb models/word --tasks STS12 SICK-R --data FOLDER_OF_TASKS --out results/word",
+        ),
+        Command(
+            "calibrate",
+            "paranmt_hf.calibration.calibrate:calibrate",
+            "make a cosine a probability that two sentences are paraphrases",
+            "paranmt calibrate models/word --ratings rated.tsv --positive 4 --out models/word-calibrated",
+        ),
+        Command(
+            "evaluate contrast",
+            "paranmt_hf.evaluation.contrast:evaluate_contrast",
+            "evaluate encoders on triples of sentences",
+            "paranmt evaluate contrast models/word small --json contrast.json",
+        ),
+        Command(
+            "evaluate overfitting",
+            "paranmt_hf.training.overfitting:evaluate_overfitting",
+            "how far training pairs stand out from their negatives",
+            "paranmt evaluate overfitting models/word --data ppdb-2.0-xl-phrasal.gz --development sample",
+        ),
+    ],
+    "paraphrases": [
+        Command(
+            "paraphrase train",
+            "paranmt_hf.paraphrase.train:train_paraphraser",
+            "train a model that paraphrases",
+            "paranmt paraphrase train paranmt50m --out models/paraphraser",
+        ),
+        Command(
+            "paraphrase text",
+            "paranmt_hf.paraphrase.paraphrase_file:paraphrase_file",
+            "generate paraphrases of the sentences of a file",
+            "paranmt paraphrase text sentences.txt --model models/paraphraser --out paraphrases.tsv --n 3",
+        ),
+        Command(
+            "paraphrase augment",
+            "paranmt_hf.paraphrase.augment:augment",
+            "add paraphrases to labelled sentences",
+            "paranmt paraphrase augment reviews.tsv --model models/paraphraser --decoding n=3 --out more.tsv",
+        ),
+        Command(
+            "paraphrase evaluate",
+            "paranmt_hf.paraphrase.evaluate:evaluate_paraphrases",
+            "evaluate paraphrasers over decodings, or files of paraphrases",
+            "paranmt paraphrase evaluate models/paraphraser --data paranmt50m --held-out --compare greedy "
+            "beams=8 --json paraphrases.json",
+        ),
+    ],
+    "search": [
+        Command(
+            "search index",
+            "paranmt_hf.search.index:SentenceIndex.build",
+            "build an index of the distinct sentences of a corpus",
+            "paranmt search index sentences.txt --out index",
+        ),
+        Command(
+            "search query",
+            "paranmt_hf.search.index:search",
+            "find the sentences of an index nearest to queries",
+            'paranmt search query index "a man is playing a guitar ." --top 5',
+        ),
+        Command(
+            "search mine",
+            "paranmt_hf.search.mine:mine_pairs",
+            "find pairs of sentences that mean the same",
+            "paranmt search mine sentences.txt --out mined --license cc-by-4.0 --made-by people",
+        ),
+        Command(
+            "lexicon build",
+            "paranmt_hf.lexicon.lexicon:Lexicon.build",
+            "build a lexicon from a corpus",
+            "paranmt lexicon build paranmt50m --out lexicon",
+        ),
+        Command(
+            "lexicon nearest",
+            "paranmt_hf.lexicon.word_similarity:nearest_words",
+            "show the paraphrases of words",
+            "paranmt lexicon nearest lexicon laughed happy --top 10",
+        ),
+        Command(
+            "lexicon evaluate",
+            "paranmt_hf.lexicon.word_similarity:evaluate_lexicon",
+            "evaluate a lexicon on word similarity",
+            "paranmt lexicon evaluate lexicon --simlex SimLex-999.txt --ppdb ppdb-2.0-xl-lexical.gz",
+        ),
+        Command(
+            "serve",
+            "paranmt_hf.apps.serve.serve:serve_encoder",
+            "serve the vectors of an encoder over HTTP, as OpenAI does",
+            "paranmt serve models/word --port 8000",
+        ),
+    ],
+    "more": [
+        Command(
+            "publish",
+            "paranmt_hf.hub.publish:publish",
+            "put a corpus, an encoder or another model on the Hub",
+            "paranmt publish paranmt50m you/paranmt50m --dry-run",
+        ),
+        Command(
+            "quickstart",
+            "paranmt_hf.cli.quickstart:quickstart",
+            "build a small corpus and an encoder offline, from nothing",
+            "paranmt quickstart --out demo",
+        ),
+        Command(
+            "run",
+            "paranmt_hf.cli.pipeline:run_pipeline",
+            "run the commands of a YAML file that are not done yet",
+            "paranmt run pipeline.yaml --dry-run",
+        ),
+        Command(
+            "experiment paranmt-table4",
+            "paranmt_hf.experiments.paranmt_table4:paranmt_table4",
+            "which source of text gives the best encoders",
+            "paranmt experiment paranmt-table4 news captions --development FOLDER_WITH_STS --out sources",
+        ),
+        Command(
+            "experiment paranmt-table5",
+            "paranmt_hf.experiments.paranmt_table5:paranmt_table5",
+            "which tenth of a corpus, by which score, gives the best",
+            "paranmt experiment paranmt-table5 paranmt50m --development FOLDER_WITH_STS --out folds",
+        ),
+        Command(
+            "experiment paranmt-table6",
+            "paranmt_hf.experiments.paranmt_table6:paranmt_table6",
+            "which size of mega-batches gives the best encoders",
+            "paranmt experiment paranmt-table6 paranmt50m --development FOLDER_WITH_STS --out mega-batches",
+        ),
+        Command(
+            "experiment paragram-figure1",
+            "paranmt_hf.experiments.paragram_figure1:paragram_figure1",
+            "how much encoders learn from how many pairs",
+            "paranmt experiment paragram-figure1 paranmt50m --development FOLDER_WITH_STS --out sizes",
+        ),
+        Command(
+            "experiment paragram-table6",
+            "paranmt_hf.experiments.paragram_table6:paragram_table6",
+            "fixed vectors learned from phrases, as features for tasks",
+            "paranmt experiment paragram-table6 ppdb-2.0-xl-phrasal.gz --data senteval --out table6",
+        ),
+        Command(
+            "experiment paragram-table7",
+            "paranmt_hf.experiments.paragram_table7:paragram_table7",
+            "correlation with people by the length of sentences",
+            "paranmt experiment paragram-table7 small --vectors glove.txt --data FOLDER_WITH_STS",
+        ),
+        Command(
+            "experiment paragram-table8",
+            "paranmt_hf.experiments.paragram_table8:paragram_table8",
+            "nearest neighbours of words, several spaces side by side",
+            "paranmt experiment paragram-table8 models/word glove.txt --words unlike contrary --top 5",
+        ),
+        Command(
+            "experiment paragram-section6",
+            "paranmt_hf.experiments.paragram_section6:paragram_section6",
+            "norms of word vectors next to the frequency of words",
+            "paranmt experiment paragram-section6 models/word glove.txt --frequencies paranmt50m",
+        ),
+        Command(
+            "experiment sent2vec-figure1",
+            "paranmt_hf.experiments.sent2vec_figure1:sent2vec_figure1",
+            "norms of word vectors against frequency, as a picture",
+            "paranmt experiment sent2vec-figure1 models/word glove.txt --frequencies paranmt50m --picture norms.png",
+        ),
+        Command(
+            "experiment paragram-section5",
+            "paranmt_hf.experiments.paragram_section5:paragram_section5",
+            "tokens of evaluation sets that training hardly saw",
+            "paranmt experiment paragram-section5 models/word --data FOLDER_WITH_STS --training paranmt50m",
+        ),
+        Command(
+            "doctor",
+            "paranmt_hf.apps.doctor:diagnose",
+            "show what is installed and what commands would choose",
+            "paranmt doctor --online",
+        ),
+    ],
 }
-
-
-def _commands(text: str) -> Iterator[Command]:
-    lines = [line.strip() for line in text.strip().split("\n")]
-    for head, summary, words in zip(lines[::3], lines[1::3], lines[2::3], strict=True):
-        name, _, target = head.partition(" = ")
-        yield Command(name, f"paranmt_hf.{target}", summary, f"paranmt {name} {words}")
-
-
-GROUPS = {heading: list(_commands(text)) for heading, text in _TABLE.items()}
 COMMANDS = {command.name: command for commands in GROUPS.values() for command in commands}

@@ -18,7 +18,7 @@ from paranmt_hf.distillation.likeness import likeness
 from paranmt_hf.distillation.reduction import VectorsConfig, check_reduction, components
 from paranmt_hf.distillation.vectors import SAMPLE, distill_vectors
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.model_folder import read_average_tables
+from paranmt_hf.encoders.loading import read_average_tables
 from paranmt_hf.encoders.named_encoder import NamedEncoder, WithoutProgressBar
 from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.encoders.units import count_units
@@ -230,7 +230,7 @@ def check_start(name: str) -> None:
         encoder, _, _ = resolve_encoder(EncoderConfig(init_from=name))
     except InputError as error:
         raise InputError(f"{name}: {error}", option="start", path=error.path) from None
-    if any(family.dense for family in encoder.families):
+    if any(family.layers for family in encoder.families):
         raise InputError(
             f"{name} is a model {encoder.model!r}, and distillation starts from an average of words or trigrams; name "
             "such an encoder, or leave `start` out",

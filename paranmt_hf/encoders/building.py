@@ -4,59 +4,60 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from itertools import pairwise
 
 import numpy as np
 import torch
-from sentence_transformers.base.modules import Dense
+from sentence_transformers.sentence_transformer.modules import WordEmbeddings
 from torch import nn
+from transformers import PreTrainedTokenizerFast
 
 from paranmt_hf.encoders.composition import combined
-from paranmt_hf.encoders.config import DIMENSION, EncoderConfig
-from paranmt_hf.encoders.families import Family, Kind
+from paranmt_hf.encoders.config import DIMENSION, EncoderConfig, Family, UnitKind
 from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding, TrigramEmbedding, WordEmbedding
-from paranmt_hf.encoders.modules.paranmt_recurrent import IdentityRNN, LastStateRNN, PeepholeLSTM
+from paranmt_hf.encoders.prefixes import use_prefixes
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.sequences import lstm_modules, word_sequence
 from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent, pieces_of
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.definitions import LONGEST_CUT, is_piece
+from paranmt_hf.text.definitions import LONGEST_CUT, is_piece, word_tokenizer
 from paranmt_hf.text.word_vectors import UNKNOWN_WORDS, WordVectors
 from paranmt_hf.util.machine import refuse_beyond_memory
 from paranmt_hf.util.wording import counted
 
 BYTES_TO_TRAIN = 12  # A weight of 32 bits and the two moments of Adam
-# Standard deviation of random rows; of words that the given vectors lack it is a share of that of the vectors.
-INIT_STD, MISSING_STD = 0.05, 0.1
+INIT_STD = 0.05  # Standard deviation of random rows
+MISSING_STD = 0.1  # That of rows which the given vectors lack, as a share of the deviation of these vectors
 SMALLEST_SPREAD = 1e-7  # Lengths of rows that are much smaller count as zero where cosines are trained
 
 
 def choose_vocabularies(
-    config: EncoderConfig, counts: Mapping[Kind, Counter[str]], vectors: WordVectors | None = None
-) -> dict[Kind, Vocabulary]:
+    config: EncoderConfig, counts: Mapping[UnitKind, Counter[str]], vectors: WordVectors | None = None
+) -> dict[UnitKind, Vocabulary]:
     """Choose the units that get a row: the most frequent ones of the training text, then words of `vectors`."""
-    found: dict[Kind, Vocabulary] = {}
+    found: dict[UnitKind, Vocabulary] = {}
     for kind in config.kinds:
         size = config.words if kind == "word" else config.trigrams
-        chosen = most_frequent(kind, counts[kind], size, min_count=config.min_count)
-        if kind == "word" and vectors is not None:
-            units, seen = chosen.units, set(chosen.units)
-            if config.unknown == "share":
-                known = {units[0], *vectors.words}
-                units = [unit for unit in units if unit in known]
-            others = [word for word in vectors.words if word not in seen and not is_piece(word)]
-            chosen = Vocabulary("word", [*units, *others][: size + 1])
-        if kind == "word" and config.pieces:
-            # Longer words are unknown to tokenizers that cut words.
-            units = [unit for unit in chosen.units if len(unit) <= LONGEST_CUT]
-            chosen = Vocabulary("word", list(dict.fromkeys([*units, *pieces_of(counts[kind], config.pieces)])))
-        found[kind] = chosen
+        found[kind] = most_frequent(kind, counts[kind], size, min_count=config.min_count)
+    if "word" not in found:
+        return found
+    units = found["word"].units
+    if vectors is not None:
+        seen = set(units)
+        if config.unknown == "share":
+            known = {units[0], *vectors.words}
+            units = [unit for unit in units if unit in known]
+        others = [word for word in vectors.words if word not in seen and not is_piece(word)]
+        units = [*units, *others][: config.words + 1]
+    if config.pieces:
+        # Longer words are unknown to tokenizers that cut words.
+        units = [unit for unit in units if len(unit) <= LONGEST_CUT]
+        units = list(dict.fromkeys([*units, *pieces_of(counts["word"], config.pieces)]))
+    found["word"] = Vocabulary("word", units)
     return found
 
 
 def build_encoder(
     config: EncoderConfig,
-    vocabularies: Mapping[Kind, Vocabulary],
+    vocabularies: Mapping[UnitKind, Vocabulary],
     *,
     vectors: WordVectors | None = None,
     seed: int = 1,
@@ -68,11 +69,17 @@ def build_encoder(
     chains: list[list[nn.Module]] = []
     for family in config.families:
         vocabulary = vocabularies[family.units]
-        weight = _initial(vocabulary, config, family, vectors if vocabulary.kind == "word" else None, generator)
+        width = config.table_dimension(family)
+        if vectors is not None and vocabulary.kind == "word":
+            rows = _pretrained_rows(vocabulary, config, width, vectors, generator)
+        else:
+            rows = _random_rows(len(vocabulary), width, config.init_std or INIT_STD, generator)
+            if config.unknown != "train":
+                rows[0] = 0
         with torch.random.fork_rng(devices=[]):
-            if family.dense:
+            if family.layers is not None:
                 torch.manual_seed(int(generator.integers(2**31)))
-            chains.append(modules_of(family, vocabulary.units, weight, config))
+            chains.append(modules_of(family, vocabulary.units, rows, config))
     try:
         modules = combined(chains, config.mode)
     except ValueError as error:
@@ -80,100 +87,86 @@ def build_encoder(
     return SentenceEncoder(modules=modules, device="cpu", similarity_fn_name="cosine")
 
 
-def modules_of(family: Family, units: list[str], weight: np.ndarray, config: EncoderConfig) -> list[nn.Module]:
+def modules_of(family: Family, units: list[str], rows: np.ndarray, config: EncoderConfig) -> list[nn.Module]:
     """Build the modules of one encoder that is trained on pairs, from the vectors of its units [row, dimension]."""
-    width, dimension = weight.shape[1], config.dimension or DIMENSION
-    if family.name == "trigram":
-        return [TrigramEmbedding(units, weight)]
-    if not family.ordered:
-        return [WordEmbedding(units, weight), *_layers(family, width, dimension, config)]
-    if family.name in ("lstm", "blstm"):
-        return lstm_modules(
-            units,
-            weight,
-            dimension=dimension,
-            bidirectional=family.name == "blstm",
-            average_directions=config.directions == "average",
-            pooling=config.pooling,
-        )
-    words = word_sequence(units, weight)
-    if family.name == "rnn":
-        return [words, LastStateRNN(width, dimension, config.activation)]
-    if family.name == "irnn":
-        return [words, IdentityRNN(width)]
-    return [words, PeepholeLSTM(width, dimension, config.output_gate == "with")]
+    table: nn.Module
+    if family.units == "trigram":
+        table = TrigramEmbedding(units, rows)
+    elif family.ordered:
+        table = word_sequence(units, rows)
+    else:
+        table = WordEmbedding(units, rows)
+    return [table, *_layers(family, config)]
 
 
-def _layers(family: Family, width: int, dimension: int, config: EncoderConfig) -> list[nn.Module]:
-    """Layers over the average: none (WORD), a linear one (projection), one or two with an activation (DAN)."""
-    if family.name == "word":
+def word_sequence(units: list[str], rows: np.ndarray) -> WordEmbeddings:
+    """Build the stock module that looks up the words of a sentence in order, from vectors [row, dimension]."""
+    # Without naming the unknown word here, which would cut a text's own `[UNK]` out before the words are found.
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=word_tokenizer(units))
+    return WordEmbeddings(tokenizer, torch.as_tensor(rows).float(), update_embeddings=True)
+
+
+def _layers(family: Family, config: EncoderConfig) -> list[nn.Module]:
+    if family.layers is None:
         return []
-    if family.name == "projection":
-        return [Dense(width, dimension, activation_function=nn.Identity())]
-    widths = [width, *[dimension] * config.layers]
-    activation = {"tanh": nn.Tanh, "relu": nn.ReLU}[config.activation]
-    return [Dense(before, after, activation_function=activation()) for before, after in pairwise(widths)]
+    return family.layers(config.table_dimension(family), config.dimension or DIMENSION, config)
 
 
-def _refuse_too_large(config: EncoderConfig, vocabularies: Mapping[Kind, Vocabulary]) -> None:
+def _refuse_too_large(config: EncoderConfig, vocabularies: Mapping[UnitKind, Vocabulary]) -> None:
     """Reject an encoder that is too large to be trained on this machine, before allocating it."""
-    numbers = 0
+    weights = 0
     for family in config.families:
-        width, out = config.table_dimension(family), config.dimension or 0
-        numbers += len(vocabularies[family.units]) * width
-        if family.gates:
-            numbers += family.gates * out * (width + out)
-        elif family.dense:
-            numbers += width * out + (config.layers - 1) * out * out
+        weights += len(vocabularies[family.units]) * config.table_dimension(family)
+        # Tensors of the device `meta` have a shape and no memory.
+        with torch.device("meta"):
+            for layer in _layers(family, config):
+                weights += sum(weight.numel() for weight in layer.parameters())
     refuse_beyond_memory(
-        numbers * BYTES_TO_TRAIN,
-        f"{config.model} of {config.dimension:,} dimensions has {numbers:,} weights here, whose training takes",
+        weights * BYTES_TO_TRAIN,
+        f"{config.model} of {config.dimension:,} dimensions has {weights:,} weights here, whose training takes",
         "lower `dimension`, `words` or `trigrams`, or raise `min_count`",
     )
 
 
-def _initial(
-    vocabulary: Vocabulary,
-    config: EncoderConfig,
-    family: Family,
-    vectors: WordVectors | None,
-    generator: np.random.Generator,
+def _random_rows(count: int, width: int, std: float, generator: np.random.Generator) -> np.ndarray:
+    return generator.standard_normal((count, width), np.float32) * np.float32(std)
+
+
+def _pretrained_rows(
+    vocabulary: Vocabulary, config: EncoderConfig, width: int, vectors: WordVectors, generator: np.random.Generator
 ) -> np.ndarray:
-    """Initial table of one encoder [row, dimension]: given vectors if there are any, random rows elsewhere."""
-    width, std = config.table_dimension(family), INIT_STD
-    if vectors is not None:
-        if vectors.matrix.shape[1] != width:
-            raise InputError(
-                f"the vectors have {counted(vectors.matrix.shape[1], 'dimension')}, the encoder {width}; set "
-                f"`dimension` {vectors.matrix.shape[1]} (or `word_dimension` for an LSTM)"
-            )
-        spread = float(vectors.matrix.std(dtype=np.float64))
-        if not spread > SMALLEST_SPREAD:
-            raise InputError(
-                f"the vectors are too near zero to be distinguished in 32 bits (standard deviation {spread:.0e}); "
-                "multiply the numbers of their file"
-            )
-        std = MISSING_STD * spread
-    weight = generator.standard_normal((len(vocabulary), width), np.float32) * np.float32(config.init_std or std)
-    if vectors is not None:
-        row_of = {word: row for row, word in enumerate(vectors.words)}
-        rows = np.array([row_of.get(unit, -1) for unit in vocabulary.units])
-        weight[rows >= 0] = vectors.matrix[rows[rows >= 0]]
-    if config.unknown == "share" and vectors is not None:
+    """Initial table of an encoder of words [row, dimension]: the given vectors, random rows for other words."""
+    if vectors.matrix.shape[1] != width:
+        raise InputError(
+            f"the vectors have {counted(vectors.matrix.shape[1], 'dimension')}, the encoder {width}; set "
+            f"`dimension` {vectors.matrix.shape[1]} (or `word_dimension` for an LSTM)"
+        )
+    spread = float(vectors.matrix.std(dtype=np.float64))
+    if not spread > SMALLEST_SPREAD:
+        raise InputError(
+            f"the vectors are too near zero to be distinguished in 32 bits (standard deviation {spread:.0e}); "
+            "multiply the numbers of their file"
+        )
+    rows = _random_rows(len(vocabulary), width, config.init_std or MISSING_STD * spread, generator)
+    row_of = {word: row for row, word in enumerate(vectors.words)}
+    given = np.array([row_of.get(unit, -1) for unit in vocabulary.units])
+    rows[given >= 0] = vectors.matrix[given[given >= 0]]
+    if config.unknown == "drop":
+        rows[0] = 0
+    elif config.unknown == "share":
         if vectors.unknown is None:
             raise InputError(
                 f"`unknown` share needs a row for unknown words ({', '.join(UNKNOWN_WORDS)}) in the file of "
                 "`vectors`; it has none, so choose drop or train"
             )
-        weight[0] = vectors.unknown
-    elif config.unknown != "train":
-        weight[0] = 0
-    return weight
+        rows[0] = vectors.unknown
+    return rows
 
 
 def trainable(encoder: SentenceEncoder) -> SentenceEncoder:
-    """Convert an encoder to full precision for training."""
+    """Convert an encoder for training, in place: full precision, and LSTMs that read prefixes."""
     for module in encoder.modules():
         if isinstance(module, AverageEmbedding):
             module.precision = "float32"
+    use_prefixes(encoder)
     return encoder

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,15 +11,9 @@ from sentence_transformers.base.modules import Dense
 from sentence_transformers.sentence_transformer.modules import LSTM, Pooling, WordEmbeddings
 from torch import nn
 
-from paranmt_hf.encoders.families import FAMILIES, Family, title_of
-from paranmt_hf.encoders.modules.paranmt_averages import (
-    AverageEmbedding,
-    NgramEmbedding,
-    TrigramEmbedding,
-    WordEmbedding,
-)
+from paranmt_hf.encoders.config import FAMILIES, Family, UnitKind, title_of
+from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding, NgramEmbedding
 from paranmt_hf.encoders.modules.paranmt_combination import Combination
-from paranmt_hf.encoders.modules.paranmt_recurrent import AverageDirections
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import vocabulary_of
@@ -28,41 +23,34 @@ from paranmt_hf.text.definitions import vocabulary_of
 class Part:
     """One of the encoders that are combined."""
 
-    family: Family  # The family of the encoder
-    modules: list[nn.Module]  # Its modules; the first holds the table
+    family: Family
+    modules: list[nn.Module]  # The first holds the table
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """The unit of each row of its table; raises an error if text is split by a tokenizer of another package."""
         first = self.modules[0]
         if isinstance(first, NgramEmbedding):
-            return Vocabulary(self.family.units, first.units, first.ngrams)
+            return Vocabulary(self.unit_kind, first.units, first.ngrams)
         if isinstance(first, AverageEmbedding):
-            return Vocabulary(self.family.units, first.units)
-        assert isinstance(first, WordEmbeddings)
-        units = vocabulary_of(first.tokenizer.tokenizer._tokenizer)
+            return Vocabulary(self.unit_kind, first.units)
+        units = vocabulary_of(first.tokenizer.tokenizer._tokenizer)  # type: ignore[union-attr, arg-type]
         if units is None:
             raise InputError(
                 "the encoder's words come from a tokenizer that is not of this package, so it can neither be trained "
                 "further nor exported here"
             )
-        return Vocabulary(self.family.units, units)
+        return Vocabulary(self.unit_kind, units)
 
     @property
-    def reader(self) -> str:
-        """Name of its row lookup; encoders with the same vocabulary share one."""
+    def unit_kind(self) -> UnitKind:
+        """Kind of the units that its table has rows for; in one encoder, parts of one kind share a vocabulary."""
         return self.family.units
 
     @property
     def cut(self) -> str:
         """How text is split: `words` (see `text/definitions.py`) or `blanks` (at white space only)."""
-        first = self.modules[0]
-        return first.cut if isinstance(first, NgramEmbedding) else "words"
-
-    @property
-    def is_bag(self) -> bool:
-        """Whether it averages the rows of a sentence's units; otherwise it reads them in order."""
-        return isinstance(self.modules[0], AverageEmbedding)
+        return getattr(self.modules[0], "cut", "words")
 
     @property
     def table(self) -> nn.Embedding | nn.EmbeddingBag:
@@ -73,7 +61,7 @@ class Part:
     @property
     def weights(self) -> list[nn.Parameter]:
         """Its weights other than the embeddings: the compositional parameters."""
-        return [weight for module in self.modules for weight in module.parameters() if weight is not self.table.weight]
+        return [weight for module in self.modules[1:] for weight in module.parameters()]
 
     @property
     def dimension(self) -> int:
@@ -106,29 +94,41 @@ class Composition:
 
     @property
     def is_bag(self) -> bool:
-        """Whether all parts average the rows of a sentence's units."""
-        return all(part.is_bag for part in self.parts)
-
-    @property
-    def cuts_alike(self) -> bool:
-        """Whether all parts split text in the same way, so that it can be split once."""
-        return len({part.cut for part in self.parts}) == 1
+        """Whether all parts average the rows of a sentence's units, whatever layers follow."""
+        return not any(part.family.ordered for part in self.parts)
 
     @property
     def only_tables(self) -> bool:
-        """Whether it only averages tables, as the engines train it."""
-        return not any(part.family.dense for part in self.parts)
+        """Whether there are no weights besides embedding tables; such encoders are trained by the engines."""
+        return all(part.family.layers is None for part in self.parts)
 
 
-def composition_of(modules: Sequence[nn.Module]) -> Composition | None:
+def composition_of(modules: Iterable[nn.Module]) -> Composition | None:
     """Decompose an encoder; None if it is not one of this package's encoders."""
-    chains, mode = [list(modules)], "concatenate"
-    if len(modules) == 1 and isinstance(modules[0], Combination):
-        chains, mode = [list(part.children()) for part in modules[0].parts], modules[0].mode
-    families = [family_of(chain) for chain in chains]
-    if None in families:
-        return None
-    return Composition([Part(family, chain) for family, chain in zip(families, chains, strict=True) if family], mode)
+    chains = [list(modules)]
+    mode = "concatenate"
+    (first, *others) = chains[0]
+    if isinstance(first, Combination) and not others:
+        chains = [list(part.children()) for part in first.parts]
+        mode = first.mode
+    parts = []
+    for chain in chains:
+        family = family_of(chain)
+        if family is None:
+            return None
+        parts.append(Part(family, chain))
+    return Composition(parts, mode)
+
+
+def take_apart(modules: Iterable[nn.Module]) -> Composition:
+    """Decompose an encoder, and reject one that is not of this package."""
+    modules = list(modules)
+    composition = composition_of(modules)
+    if composition is None:
+        classes = ", ".join(type(module).__name__ for module in modules)
+        titles = ", ".join(family.title for family in FAMILIES.values())
+        raise InputError(f"expected an encoder of this package ({titles}, or a combination), found {classes}")
+    return composition
 
 
 def combined(chains: Sequence[Sequence[nn.Module]], mode: str) -> list[nn.Module]:
@@ -138,59 +138,30 @@ def combined(chains: Sequence[Sequence[nn.Module]], mode: str) -> list[nn.Module
 
 def family_of(modules: Sequence[nn.Module]) -> Family | None:
     """Find the family of one encoder's modules; None if it is not one of this package's encoders."""
-    first, *rest = modules
-    name = None
-    if isinstance(first, NgramEmbedding):
-        name = None if rest else "sent2vec"
-    elif isinstance(first, TrigramEmbedding):
-        name = None if rest else "trigram"
-    elif isinstance(first, WordEmbedding):
-        name = _average_name(rest)
-    elif isinstance(first, WordEmbeddings):
-        name = _sequence_name(rest)
-    return None if name is None else FAMILIES[name]
-
-
-def _average_name(layers: Sequence[nn.Module]) -> str | None:
-    if not layers:
-        return "word"
-    if len(layers) == 1 and is_layer(layers[0], nn.Identity):
-        return "projection"
-    return "dan" if len(layers) <= 2 and all(is_layer(layer, nn.Tanh, nn.ReLU) for layer in layers) else None
-
-
-def _sequence_name(modules: Sequence[nn.Module]) -> str | None:
-    classes = tuple(type(module).__name__ for module in modules)
-    if found := [family.name for family in FAMILIES.values() if classes and family.modules == classes]:
-        return found[0]
-    if not 2 <= len(modules) <= 3:
+    if not isinstance(modules[0], AverageEmbedding | WordEmbeddings):
         return None
-    lstm, *directions, pooling = modules
-    if not isinstance(lstm, LSTM) or lstm.num_layers != 1 or lstm.dropout:
-        return None
-    if not isinstance(pooling, Pooling) or pooling.pooling_mode not in ("mean", "max"):
-        return None
-    if not all(isinstance(module, AverageDirections) for module in directions):
-        return None
-    return "blstm" if lstm.bidirectional else "lstm"
+    description = " ".join(map(described, modules))
+    for family in FAMILIES.values():
+        if re.fullmatch(family.modules, description):
+            return family
+    return None
 
 
-def is_layer(layer: nn.Module, *activations: type[nn.Module]) -> bool:
-    """Whether a module is a layer with a bias over the sentence vector, and has one of the given activations."""
-    return (
-        isinstance(layer, Dense)
-        and isinstance(layer.activation_function, activations)
-        and bool(layer.bias)
-        and not layer.use_residual
-        and layer.module_input_name == layer.module_output_name == "sentence_embedding"
-    )
+def described(module: nn.Module) -> str:
+    """Describe a module for `Family.modules`: its class and, of a stock module, the settings that a family has.
 
-
-def take_apart(modules: Sequence[nn.Module]) -> Composition:
-    """Decompose an encoder, and reject one that is not of this package; see `composition_of`."""
-    composition = composition_of(modules)
-    if composition is None:
-        classes = ", ".join(type(module).__name__ for module in modules)
-        titles = ", ".join(family.title for family in FAMILIES.values())
-        raise InputError(f"expected an encoder of this package ({titles}, or a combination), found {classes}")
-    return composition
+    These are the activation of a layer, the number of directions of an LSTM, and what is pooled. A stock module that
+    does something else gets the ending `-other`, which no family has.
+    """
+    if isinstance(module, Dense):
+        plain = module.module_input_name == module.module_output_name == "sentence_embedding"
+        if not plain or not module.bias or module.use_residual:
+            return "Dense-other"
+        return f"Dense-{type(module.activation_function).__name__}"
+    if isinstance(module, LSTM):
+        if module.num_layers != 1 or module.dropout:
+            return "LSTM-other"
+        return f"LSTM-{1 + module.bidirectional}"
+    if isinstance(module, Pooling):
+        return f"{type(module).__name__}-{module.pooling_mode}"
+    return type(module).__name__

@@ -1,21 +1,169 @@
-"""The settings of an encoder."""
+"""The families of encoders, and the settings of one encoder.
+
+All that distinguishes a family is here, and its modules in `modules/`. How to add one: docs/architecture.md.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from paranmt_hf.encoders.families import ALIASES, FAMILIES, OF_PAIRS, Family, Kind
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.markers import Advanced, Count, Group, Range
 from paranmt_hf.util.settings import Settings
 from paranmt_hf.util.wording import perhaps
 
-# Dimensions of the paper's vectors, and the maximum that is accepted.
-DIMENSION, WIDEST = 300, 100_000
+if TYPE_CHECKING:
+    from torch import nn
+
+UnitKind = Literal["word", "trigram", "ngram"]
+
+BAG = "The order of words tells nothing apart: “dog bites man” is “man bites dog”."
+NGRAMS = "Of the order of words it knows what neighbouring words tell: it averages n-grams and looks no further."
+SEQUENCE = "It reads words in order, but was trained on sentences of at most some dozens of words."
+
+PARANMT = "ParaNMT-50M (Wieting and Gimpel 2018, section 4)"
+PARAGRAM = "PARAGRAM-PHRASE (Wieting et al. 2016, section 3)"
+SENT2VEC = "Sent2Vec (Pagliardini, Gupta and Jaggi 2018, section 2)"
+
+DIMENSION = 300  # Dimensions of the paper's vectors
+WIDEST = 100_000  # Maximum number of dimensions
 ARCHITECTURE = Group("architecture", "Sizes, vocabulary and layers of the encoder.")
 Width = Annotated[int, Range(at_least=1, at_most=WIDEST)]
+
+
+@dataclass(frozen=True)
+class Family:
+    """One kind of encoder: a table with a row for each unit, and layers behind it."""
+
+    name: str  # Its name in `EncoderConfig.model`
+    title: str  # Its name in the papers
+    units: UnitKind  # What its table has rows for
+    modules: str  # Regular expression of its modules, each as `composition.described` describes it
+    # Builds the modules behind the table, given the width of the table and the dimension of the sentence vector; None
+    # if the vector is the mean of rows. Encoders with layers are trained by the trainer.
+    layers: Callable[[int, int, EncoderConfig], list[nn.Module]] | None = None
+    ordered: bool = False  # Whether it reads the units of a sentence in order, not as a bag
+    centre: Literal["zero", "initial"] = "zero"  # What lambda_c pulls the weights of its layers towards
+    # The setting that is the width of its table; if that setting is None, the width is `dimension`
+    table_dimension: str = "dimension"
+    limits: str = BAG  # Text about its limits for the card
+    paper: str = PARANMT  # Citation of its paper
+    trained_by: str = "train"  # The command that trains it
+    not_exported: str = ""  # Why no other library can hold it; empty if one can
+
+
+# Torch is imported in the functions below, so that the settings can be read without it.
+
+
+def _projection(width: int, dimension: int, config: EncoderConfig) -> list[nn.Module]:
+    from sentence_transformers.base.modules import Dense
+    from torch import nn
+
+    return [Dense(width, dimension, activation_function=nn.Identity())]
+
+
+def _dan(width: int, dimension: int, config: EncoderConfig) -> list[nn.Module]:
+    """One or two layers with an activation over the average (PARAGRAM-PHRASE, section 4.2)."""
+    from sentence_transformers.base.modules import Dense
+    from torch import nn
+
+    activation = {"tanh": nn.Tanh, "relu": nn.ReLU}[config.activation]
+    layers: list[nn.Module] = []
+    for _ in range(config.layers):
+        layers.append(Dense(width, dimension, activation_function=activation()))
+        width = dimension
+    return layers
+
+
+def _lstm(width: int, dimension: int, config: EncoderConfig, bidirectional: bool = False) -> list[nn.Module]:
+    """A (B)LSTM and pooling over the words (ParaNMT-50M, sections 4 and 5, table 14).
+
+    Section 4 averages the directions, each of which has `dimension` dimensions; table 14 concatenates them. The LSTM
+    is torch's, which has no peepholes; the paper's has.
+    """
+    from sentence_transformers.sentence_transformer.modules import LSTM, Pooling
+
+    from paranmt_hf.encoders.modules.paranmt_recurrent import AverageDirections, MaxPooling
+
+    layers: list[nn.Module] = [LSTM(width, dimension, bidirectional=bidirectional)]
+    if bidirectional and config.directions == "average":
+        layers.append(AverageDirections(dimension))
+    elif bidirectional:
+        dimension *= 2
+    pooling = MaxPooling if config.pooling == "max" else Pooling
+    return [*layers, pooling(dimension, pooling_mode=config.pooling)]
+
+
+def _rnn(width: int, dimension: int, config: EncoderConfig) -> list[nn.Module]:
+    from paranmt_hf.encoders.modules.paranmt_recurrent import LastStateRNN
+
+    return [LastStateRNN(width, dimension, config.activation)]
+
+
+def _irnn(width: int, dimension: int, config: EncoderConfig) -> list[nn.Module]:
+    from paranmt_hf.encoders.modules.paranmt_recurrent import IdentityRNN
+
+    return [IdentityRNN(width)]
+
+
+def _plstm(width: int, dimension: int, config: EncoderConfig) -> list[nn.Module]:
+    from paranmt_hf.encoders.modules.paranmt_recurrent import PeepholeLSTM
+
+    return [PeepholeLSTM(width, dimension, config.output_gate == "with")]
+
+
+_layered = partial(Family, units="word", table_dimension="word_dimension", paper=PARAGRAM)
+_ordered = partial(Family, units="word", table_dimension="word_dimension", ordered=True, limits=SEQUENCE)
+FAMILIES: dict[str, Family] = {
+    family.name: family
+    for family in (
+        Family("word", "WORD", "word", modules="WordEmbedding"),
+        Family("trigram", "TRIGRAM", "trigram", modules="TrigramEmbedding", table_dimension="trigram_dimension"),
+        _ordered("lstm", "LSTM", modules="WordEmbeddings LSTM-1 (Max)?Pooling-(mean|max)", layers=_lstm),
+        _ordered(
+            "blstm",
+            "BLSTM",
+            modules="WordEmbeddings LSTM-2( AverageDirections)? (Max)?Pooling-(mean|max)",
+            layers=partial(_lstm, bidirectional=True),
+        ),
+        _layered("projection", "projection", modules="WordEmbedding Dense-Identity", layers=_projection),
+        _layered("dan", "DAN", modules="WordEmbedding( Dense-(Tanh|ReLU)){1,2}", layers=_dan),
+        _ordered("rnn", "RNN", modules="WordEmbeddings LastStateRNN", layers=_rnn, paper=PARAGRAM),
+        _ordered(
+            "irnn",
+            "iRNN",
+            modules="WordEmbeddings IdentityRNN",
+            layers=_irnn,
+            # Its state is as wide as its words.
+            table_dimension="dimension",
+            centre="initial",
+            paper=PARAGRAM,
+        ),
+        _ordered("plstm", "peephole LSTM", modules="WordEmbeddings PeepholeLSTM", layers=_plstm, paper=PARAGRAM),
+        Family(
+            "sent2vec",
+            "Sent2Vec",
+            "ngram",
+            modules="NgramEmbedding",
+            limits=NGRAMS,
+            paper=SENT2VEC,
+            trained_by="train-sent2vec",
+            not_exported="none hashes word n-grams",
+        ),
+    )
+}
+# Those that are trained on pairs, alone and combined.
+OF_PAIRS = [family.name for family in FAMILIES.values() if family.trained_by == "train"]
+ALIASES = {"paragram-phrase": "word"}  # Other names, which papers use
+
+
+def title_of(names: Iterable[str], mode: str) -> str:
+    """Name a model as the papers do, such as `WORD,TRIGRAM`; `+` if the mode is `add`."""
+    return ("+" if mode == "add" else ",").join(FAMILIES[name].title for name in names)
 
 
 @dataclass(frozen=True)
@@ -107,7 +255,7 @@ class EncoderConfig(Settings):
         return "add" if "+" in self.model else "concatenate"
 
     @property
-    def kinds(self) -> list[Kind]:
+    def kinds(self) -> list[UnitKind]:
         """Kinds of vocabulary that the encoders need, words first."""
         return sorted({family.units for family in self.families}, reverse=True)
 

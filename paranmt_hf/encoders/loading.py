@@ -1,14 +1,55 @@
-"""Load encoders without `trust_remote_code`, and without running code of the model."""
+"""Load encoders without `trust_remote_code`, and without running code of the model.
+
+`load` makes modules of torch; `read_average_tables` reads the tables of averaging encoders without importing it.
+"""
 
 from __future__ import annotations
 
+import importlib
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from paranmt_hf.encoders.config import UnitKind
+from paranmt_hf.encoders.model_folder import (
+    AGAIN,
+    MODULES,
+    ModuleEntry,
+    model_settings,
+    module_list,
+)
+from paranmt_hf.encoders.modules.paranmt_tables import (
+    CONFIG_FILE,
+    HASHES,
+    NOT_FINITE,
+    PARTS_FILE,
+    VOCABULARY_FILE,
+    WEIGHT,
+    WEIGHTS_FILE,
+    NgramTable,
+    load_json,
+    read_parts,
+    read_rows,
+)
+from paranmt_hf.encoders.vocabulary import AverageTable, Vocabulary
+from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
+from paranmt_hf.text.definitions import vocabulary_of
 
 if TYPE_CHECKING:
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from tokenizers import Tokenizer
+    from torch import Tensor, nn
+
+    from paranmt_hf.encoders.composition import Composition
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+
+AVERAGES: dict[str, UnitKind] = {"WordEmbedding": "word", "TrigramEmbedding": "trigram", "NgramEmbedding": "ngram"}
+TOKENIZER_FILE = "tokenizer.json"
+UNSEEN = "\U00010000"  # A letter of Linear B, which no vocabulary has
 
 
 def load(
@@ -25,6 +66,211 @@ def load(
         revision: Branch, tag or commit on the Hub.
         device: Torch device; if left out the best one that is available, the CPU for averaging encoders.
     """
-    from paranmt_hf.encoders.module_loading import load_modules
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
-    return load_modules(locate(name, revision), device)
+    from paranmt_hf.encoders.composition import composition_of
+    from paranmt_hf.encoders.saving import from_stock
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+
+    model = locate(name, revision)
+    settings = model_settings(model)
+    entries = module_list(model)
+    classes = [_class_of(entry, model) for entry in entries]
+    modules = []
+    for entry, kind in zip(entries, classes, strict=True):
+        modules.append(_load_module(model, entry, kind))
+    with _readable(model):
+        own = from_stock(modules)
+        composition = composition_of(own)
+        if composition is not None:
+            # Stock modules stay if they do not make one of our encoders.
+            modules = own
+        if composition is not None and composition.is_bag and device is None:
+            device = "cpu"
+        for module in modules:
+            if isinstance(module, StaticEmbedding):
+                # In float16 a text without tokens would be no number once it is normalised.
+                module.float()
+        encoder = SentenceEncoder(modules=modules, device=device, **settings)
+        encoder.eval()
+        if composition is not None:
+            _check_tables(composition)
+            # Intact files may belong to several models.
+            encoder.encode(UNSEEN, show_progress_bar=False)
+    encoder.remember_source(model)
+    return encoder
+
+
+@contextmanager
+def _readable(model: Model, entry: ModuleEntry | None = None) -> Iterator[None]:
+    """Report what cannot be read as an error of the model, or of one of its modules."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:  # the tokenizers' errors have no class of their own
+        what = "its files do not belong together"
+        if entry is not None:
+            what = f"cannot read its module {entry.reference} from {model.folder / entry.folder}"
+        reason = str(error).strip().split("\n")[0]
+        raise InputError(f"{model.name}: {what}: {reason}; {AGAIN}", path=model.folder) from error
+
+
+def _class_of(entry: ModuleEntry, model: Model) -> type[nn.Module]:
+    """Find the class of a module without running code of the model."""
+    from torch import nn
+
+    from paranmt_hf.encoders.saving import CLASSES
+
+    own = CLASSES.get(entry.reference.removeprefix(f"{MODULES}."))
+    if own is not None:
+        return own
+    if not re.fullmatch(r"sentence_transformers(\.\w+)+", entry.reference):
+        raise InputError(
+            f"{model.name} needs the module {entry.reference}, which is code of the model and does not run; load it "
+            "with SentenceTransformer(..., trust_remote_code=True) if you trust it",
+            path=model.folder,
+        )
+    try:
+        found = getattr(importlib.import_module(entry.reference.rpartition(".")[0]), entry.kind, None)
+    except ImportError:
+        found = None
+    if not isinstance(found, type) or not issubclass(found, nn.Module):
+        raise InputError(
+            f"{model.name}: this version of sentence-transformers has no module {entry.reference}; upgrade it",
+            path=model.folder,
+        )
+    return found
+
+
+def _load_module(model: Model, entry: ModuleEntry, kind: type[nn.Module]) -> nn.Module:
+    """Load a module; no code of the model runs, and nothing is downloaded."""
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
+    folder = model.folder / entry.folder
+    with _readable(model, entry):
+        module: nn.Module
+        if kind is StaticEmbedding:
+            module = _load_stock_table(folder)
+        else:
+            module = kind.load(  # type: ignore[attr-defined]
+                str(model.folder),
+                subfolder=entry.folder,
+                local_files_only=True,
+                trust_remote_code=False,
+                # A configuration may ask for pickles.
+                model_kwargs={"use_safetensors": True},
+            )
+        for name, weight in module.named_parameters():
+            # The sum is finite if all weights are: float32 values do not overflow float64.
+            if not bool(weight.detach().double().sum().isfinite()):
+                raise ValueError(NOT_FINITE.format(path=folder / WEIGHTS_FILE, name=name))
+    return module
+
+
+def _load_stock_table(folder: Path) -> StaticEmbedding:
+    """Load the stock module of a table, as sentence-transformers or model2vec wrote it."""
+    from safetensors.torch import load_file
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
+    tensors = load_file(folder / WEIGHTS_FILE)
+    rows = tensors[WEIGHT] if WEIGHT in tensors else _rows_of_model2vec(tensors, tokenizer)
+    return StaticEmbedding(tokenizer, embedding_weights=rows)
+
+
+def _rows_of_model2vec(tensors: dict[str, Tensor], tokenizer: Tokenizer) -> Tensor:
+    """The row of each token [token, dimension].
+
+    model2vec stores as many rows, or fewer with the row of each token, and perhaps a weight for each token.
+    """
+    rows = tensors["embeddings"]
+    if not rows.is_floating_point():
+        # int8 keeps no scale, which the cosine of averages does not need.
+        rows = rows.float()
+    if "mapping" in tensors:
+        rows = rows[tensors["mapping"].long()]
+    if "weights" in tensors:
+        rows = rows.float() * tensors["weights"].float()[:, None]
+    model = json.loads(tokenizer.to_str())["model"]
+    unknown = model.get("unk_id")
+    if model.get("unk_token") is not None:
+        unknown = tokenizer.token_to_id(model["unk_token"])
+    if unknown is not None:
+        # model2vec leaves unknown tokens out of the mean. Zeros shorten the vector and do not turn it.
+        rows[unknown] = 0
+    return rows.contiguous()
+
+
+def _check_tables(composition: Composition) -> None:
+    """Compare the tables of words with their tokenizers and the LSTMs behind them, which torch does not."""
+    from sentence_transformers.sentence_transformer.modules import LSTM
+
+    for part in composition.parts:
+        if not part.family.ordered:
+            continue
+        rows, width = part.table.weight.shape
+        lstm = part.modules[1]
+        if isinstance(lstm, LSTM) and lstm.embedding_dimension != width:
+            raise ValueError(f"the LSTM reads {lstm.embedding_dimension} dimensions, and words have {width}")
+        # A tokenizer of another package may leave rows free.
+        with suppress(InputError):
+            if len(part.vocabulary) != rows:
+                raise ValueError(f"{TOKENIZER_FILE} has {len(part.vocabulary):,} words for {rows:,} rows of weights")
+
+
+def read_average_tables(model: Model) -> tuple[list[AverageTable], str] | None:
+    """Read the tables of an encoder that only averages rows, and how their means are combined, without torch.
+
+    Those are WORD, TRIGRAM, their combinations, and Sent2Vec; None for another kind of encoder.
+    """
+    (entry, *further) = module_list(model)
+    if further:
+        return None
+    folder = model.folder / entry.folder
+    with _readable(model, entry):
+        if entry.is_own and entry.kind in AVERAGES:
+            return [_read_table(folder, entry.kind)], "concatenate"
+        if entry.is_own and entry.kind == "Combination":
+            return _read_combination(folder)
+        if entry.reference.startswith("sentence_transformers.") and entry.kind == "StaticEmbedding":
+            table = _read_stock_table(folder)
+            return None if table is None else ([table], "concatenate")
+    return None
+
+
+def _read_combination(folder: Path) -> tuple[list[AverageTable], str] | None:
+    tables = []
+    for part in read_parts(folder / PARTS_FILE):
+        (first, kind), *further = part
+        if further or kind not in AVERAGES:
+            return None
+        tables.append(_read_table(folder / first, kind))
+    return tables, load_json(folder / "combination_config.json", dict)["mode"]
+
+
+def _read_table(folder: Path, kind: str) -> AverageTable:
+    """Read the table of an averaging module of ours."""
+    units = load_json(folder / VOCABULARY_FILE, list)
+    if kind != "NgramEmbedding":
+        rows, _ = read_rows(folder / WEIGHTS_FILE, units)
+        return AverageTable(Vocabulary(AVERAGES[kind], units), rows)
+    config = load_json(folder / CONFIG_FILE, dict)
+    rows, hashes = read_rows(folder / WEIGHTS_FILE, units, HASHES)
+    assert hashes is not None
+    ngrams = NgramTable(config["order"], config["buckets"], hashes, len(units))
+    return AverageTable(Vocabulary(AVERAGES[kind], units, ngrams), rows, config.get("cut", "words"))
+
+
+def _read_stock_table(folder: Path) -> AverageTable | None:
+    """Read WORD from its stock module; None for an encoder of others, such as one of model2vec."""
+    from safetensors import safe_open
+    from tokenizers import Tokenizer
+
+    units = vocabulary_of(Tokenizer.from_file(str(folder / TOKENIZER_FILE)))
+    with safe_open(folder / WEIGHTS_FILE, "np") as file:
+        names = file.keys()
+    if units is None or WEIGHT not in names:
+        return None
+    return AverageTable(Vocabulary("word", units), read_rows(folder / WEIGHTS_FILE, units)[0])

@@ -9,10 +9,7 @@ once the margin is kept. All of this gives the states and gradients of torch's L
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -55,7 +52,7 @@ def prefixes_of(words: np.ndarray, offsets: np.ndarray, *, backward: bool = Fals
 
 
 def prefix_features(rows: np.ndarray, offsets: np.ndarray, *, bidirectional: bool = False) -> dict[str, Any]:
-    """Create the features of an LSTM inside `by_prefix`, from rows [word] and bounds [sentence + 1].
+    """Create the features of a `PrefixLSTM` from rows [word] and bounds [sentence + 1].
 
     `input_ids` are the distinct rows, and the stock `Pooling` finds words without padding by `cu_seq_lens_q`.
     """
@@ -69,44 +66,66 @@ def prefix_features(rows: np.ndarray, offsets: np.ndarray, *, bidirectional: boo
     }
 
 
-@contextmanager
-def by_prefix(modules: Iterable[nn.Module]) -> Iterator[None]:
-    """Let stock LSTM modules read `prefix_features` inside a `with` block; they read other features as before."""
-    changed = [module for module in modules if isinstance(module, LSTM)]
-    for module in changed:
-        module.forward = partial(_forward, module.forward, module.encoder)
-    try:
-        yield
-    finally:
-        for module in changed:
-            del module.forward
+def sequence_features(rows: np.ndarray, offsets: np.ndarray) -> dict[str, torch.Tensor]:
+    """Pad sequences of rows [word], with bounds [sentence + 1], to the features of the stock modules.
 
-
-def reads_prefixes(module: LSTM) -> bool:
-    """Whether a stock LSTM module is inside `by_prefix`."""
-    return "forward" in vars(module)
-
-
-def _forward(
-    stock: Callable[[dict[str, Any]], dict[str, Any]], encoder: nn.LSTM, features: dict[str, Any]
-) -> dict[str, Any]:
-    return read_prefixes(features, encoder) if "prefixes" in features else stock(features)
-
-
-def read_prefixes(features: dict[str, Any], encoder: nn.LSTM) -> dict[str, Any]:
-    """Run the stock LSTM module, of one layer, on `prefix_features`.
-
-    `token_embeddings` [distinct word, dimension] become the hidden states of all words [1, word, width].
+    These are `input_ids` and `attention_mask` [sentence, word], and `sentence_lengths` [sentence].
     """
-    states = []
-    for suffix, prefixes in zip(("", "_reverse"), features["prefixes"], strict=False):
-        weight, recurrent, bias, second = (
-            getattr(encoder, name + suffix) for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
-        )
-        products = nn.functional.linear(features["token_embeddings"], weight, bias + second)
-        states.append(_States.apply(products.float(), recurrent, prefixes))
-    features["token_embeddings"] = torch.cat(states, dim=1)[None]
-    return features
+    lengths = np.diff(offsets)
+    mask = np.arange(max(1, int(lengths.max(initial=0)))) < lengths[:, None]
+    ids = np.zeros(mask.shape, np.int64)
+    ids[mask] = rows
+    return {
+        "input_ids": torch.from_numpy(ids),
+        "attention_mask": torch.from_numpy(mask.astype(np.int64)),
+        "sentence_lengths": torch.from_numpy(lengths.astype(np.int64)),
+    }
+
+
+class PrefixLSTM(LSTM):
+    """The stock LSTM module, which also reads `prefix_features`.
+
+    Args:
+        stock: The stock module, of one layer, whose weights it shares.
+    """
+
+    def __init__(self, stock: LSTM) -> None:
+        with torch.device("meta"):
+            super().__init__(**stock.get_config_dict())
+        self.encoder = stock.encoder
+
+    def stock(self) -> LSTM:
+        """The stock module with the same weights."""
+        with torch.device("meta"):
+            stock = LSTM(**self.get_config_dict())
+        stock.encoder = self.encoder
+        return stock
+
+    def forward(self, features: dict[str, Any]) -> dict[str, Any]:
+        """Compute the states of words.
+
+        For `prefix_features`, `token_embeddings` [distinct word, dimension] become the hidden states of all words
+        [1, word, width].
+        """
+        if "prefixes" not in features:
+            return super().forward(features)
+        states = []
+        for suffix, prefixes in zip(("", "_reverse"), features["prefixes"], strict=False):
+            weight = getattr(self.encoder, f"weight_ih_l0{suffix}")
+            recurrent = getattr(self.encoder, f"weight_hh_l0{suffix}")
+            bias = getattr(self.encoder, f"bias_ih_l0{suffix}") + getattr(self.encoder, f"bias_hh_l0{suffix}")
+            products = nn.functional.linear(features["token_embeddings"], weight, bias)
+            states.append(_States.apply(products.float(), recurrent, prefixes))
+        features["token_embeddings"] = torch.cat(states, dim=1)[None]
+        return features
+
+
+def use_prefixes(encoder: nn.Module) -> None:
+    """Replace the stock LSTM modules of an encoder by ones that read prefixes; the weights are shared."""
+    for container in list(encoder.modules()):
+        for name, module in container.named_children():
+            if type(module) is LSTM and module.num_layers == 1:
+                container._modules[name] = PrefixLSTM(module)
 
 
 class _States(torch.autograd.Function):

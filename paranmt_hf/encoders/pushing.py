@@ -14,7 +14,6 @@ from paranmt_hf.util.records import Record, made_with
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-    from paranmt_hf.encoders.composition import Composition
     from paranmt_hf.hub.repository import Model
 
 LOADER = "paranmt_hf.load"
@@ -43,7 +42,7 @@ class MadeRecord(Record):
     KIND: ClassVar[str] = "an encoder made in Python"
 
     settings: MadeSettings
-    families: list[str]  # Names of its parts in `families.py`
+    families: list[str]  # Names of the families of its parts
     mode: str  # How they are combined: `add` or `concatenate`
     cut: list[str]  # How text is split: `words` or `blanks`
     dimension: int  # Dimension of a sentence vector
@@ -51,20 +50,11 @@ class MadeRecord(Record):
 
 
 def push_encoder(
-    encoder: SentenceTransformer,
-    composition: Composition,
-    source: Model | None,
-    repo_id: str,
-    **options: Unpack[PushOptions],
+    encoder: SentenceTransformer, source: Model | None, repo_id: str, **options: Unpack[PushOptions]
 ) -> str:
-    """Publish an encoder; returns the address of the commit.
+    """Publish an encoder of this package from memory; returns the address of the commit.
 
-    Args:
-        encoder: The encoder, in memory.
-        composition: Its parts.
-        source: Where `load` found it, if it did.
-        repo_id: Where to.
-        options: Those of `PushOptions`.
+    `source` is where it was loaded from, if it was.
     """
     # The command line reads the record of this module without torch.
     from paranmt_hf.encoders.saving import save
@@ -74,7 +64,7 @@ def push_encoder(
         save(encoder, folder)
         if source is not None and is_copy(folder, source.folder, LOADER):
             return push_folder(source.folder, repo_id, **options)
-        _record(encoder, composition, source).write(folder)
+        _record(encoder, source).write(folder)
         try:
             return push_folder(folder, repo_id, **options)
         except InputError as error:
@@ -87,7 +77,10 @@ def push_encoder(
             ) from error
 
 
-def _record(encoder: SentenceTransformer, composition: Composition, source: Model | None) -> MadeRecord:
+def _record(encoder: SentenceTransformer, source: Model | None) -> MadeRecord:
+    from paranmt_hf.encoders.composition import take_apart
+
+    composition = take_apart(encoder)
     return MadeRecord(
         settings=MadeSettings(None if source is None else Origin(source.name, source.revision)),
         families=[part.family.name for part in composition.parts],

@@ -60,7 +60,7 @@ def blocks(matrix: np.ndarray, widths: Iterable[int]) -> list[np.ndarray]:
 
 def refuse_other_weights(encoder: SentenceEncoder, name: str) -> Composition:
     """Decompose an encoder, and reject one with weights other than its tables; `name` is for the error."""
-    composition = take_apart(list(encoder))
+    composition = take_apart(encoder)
     if not composition.only_tables:
         raise InputError(
             f"{name} is a {composition.title}; only averaging encoders (WORD, TRIGRAM and their combinations) are "
@@ -75,7 +75,7 @@ def rotate_together(encoder: SentenceEncoder, rotation: np.ndarray) -> SentenceE
     Concatenated tables become tables as wide as both, whose means are added: [w, t] times a matrix is w R + t S, where
     R and S are the matrix's rows for w and for t. The tables are stored in full precision, and may be changed.
     """
-    composition = take_apart(list(encoder))
+    composition = take_apart(encoder)
     low = 0
     for part in composition.parts:
         high = low + part.dimension
@@ -86,7 +86,7 @@ def rotate_together(encoder: SentenceEncoder, rotation: np.ndarray) -> SentenceE
 
 def rotate_parts(encoder: SentenceEncoder, rotations: list[np.ndarray]) -> SentenceEncoder:
     """Rotate each table of a concatenation, stored in full precision, by its own orthogonal matrix."""
-    composition = take_apart(list(encoder))
+    composition = take_apart(encoder)
     for part, rotation in zip(composition.parts, rotations, strict=True):
         _multiply(part.modules[0], rotation)
     return encoder.with_parts([part.modules for part in composition.parts], "concatenate")

@@ -24,20 +24,35 @@ from paranmt_hf.encoders.model_folder import SETTINGS
 from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding
 from paranmt_hf.encoders.modules.paranmt_tables import PRECISIONS
 from paranmt_hf.encoders.pushing import push_encoder
-from paranmt_hf.encoders.saving import CLASSES, add_code, saved_modules
-from paranmt_hf.encoders.sequences import directions_before
+from paranmt_hf.encoders.saving import CLASSES, add_code, from_stock, saved_modules
 from paranmt_hf.encoders.static_average import StaticAverage, normalize
 from paranmt_hf.encoders.vocabulary import AverageTable
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.push import CardOptions, PushOptions, with_datasets
+from paranmt_hf.hub.push import CardOptions, with_datasets
+from paranmt_hf.hub.repository import Model
 from paranmt_hf.text.text_lists import list_of_texts
 
-# Options of `encode` that the fast path takes, and those that it takes with this value only.
-FAST_OPTIONS = {"prompt", "prompt_name", "batch_size", "show_progress_bar", "convert_to_numpy", "convert_to_tensor"}
-FAST_OPTIONS |= {"normalize_embeddings", "truncate_dim", "task"}
-USUAL_VALUES = {"output_value": "sentence_embedding", "precision": "float32", "device": None, "pool": None}
-USUAL_VALUES["chunk_size"] = None
-CACHED = ("average", "_layers")  # Properties that hold weights or modules
+# Options of `encode` that the fast path takes.
+FAST_OPTIONS = {
+    "prompt",
+    "prompt_name",
+    "batch_size",
+    "show_progress_bar",
+    "convert_to_numpy",
+    "convert_to_tensor",
+    "normalize_embeddings",
+    "truncate_dim",
+    "task",
+}
+# Those that it takes with this value only.
+USUAL_VALUES = {
+    "output_value": "sentence_embedding",
+    "precision": "float32",
+    "device": None,
+    "pool": None,
+    "chunk_size": None,
+}
+CACHED = ("average", "_layered")  # Properties that hold weights or modules
 SUMMED = 1024  # Bytes of weights that are added up before their checksum
 
 # The threads of OpenMP do not survive a fork, and torch would wait for them: an LSTM would never return there.
@@ -46,15 +61,21 @@ if hasattr(os, "register_at_fork"):
 
 
 class SentenceEncoder(WithCalibration, SentenceTransformer):
-    """A SentenceTransformer whose `encode` takes the fast path of averaging encoders on the CPU.
+    """A `SentenceTransformer` that `paranmt_hf.load` returns, with a fast `encode` for averaging encoders on the CPU.
 
-    `source` is where `load` found it, and `loaded_weights` and `loaded_settings` what it had then; None for one that
-    was made otherwise.
+    It has all that a `SentenceTransformer` has, and in addition:
+
+    - `calibration` and `probability`: the probability that two sentences are paraphrases;
+    - `stored_as`: the same encoder with rows of fewer bits;
+    - `revision`: the commit on the Hub, or a checksum;
+    - `push_to_hub`: publishes it with a full card.
+
+    Attributes:
+        source: Where `load` found it; None if it was made otherwise.
     """
 
     model_card_data_class = EncoderCardData
-    loaded_weights: int | None = None
-    loaded_settings: dict[str, Any] | None = None
+    _loaded: tuple[int, dict[str, Any]] | None = None  # Checksum of the weights, and settings, when it was loaded
 
     def encode(self, inputs: Any = None, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Encode sentences; arguments and result as `SentenceTransformer.encode`, within 1e-6.
@@ -87,7 +108,7 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
     @property
     def composition(self) -> Composition | None:
         """The composition of the encoder; None if it is not one of this package's encoders."""
-        return composition_of(list(self))
+        return composition_of(self)
 
     @cached_property
     def average(self) -> StaticAverage | None:
@@ -95,17 +116,17 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
 
         Concatenated if layers follow them.
         """
-        composition = self.composition if self.device.type == "cpu" else None
-        if composition is None or not composition.is_bag or not composition.cuts_alike:
+        composition = self.composition
+        if composition is None or not composition.is_bag or self.device.type != "cpu":
             return None
-        tables = [
-            AverageTable(part.vocabulary, part.table.weight.detach().float().numpy(), part.cut)
-            for part in composition.parts
-        ]
-        return StaticAverage(tables, "concatenate" if self._layers else composition.mode)
+        tables = []
+        for part in composition.parts:
+            rows = part.table.weight.detach().float().numpy()
+            tables.append(AverageTable(part.vocabulary, rows, part.cut))
+        return StaticAverage(tables, "concatenate" if self._layered else composition.mode)
 
     @cached_property
-    def _layers(self) -> Composition | None:
+    def _layered(self) -> Composition | None:
         """The composition of an encoder with layers over its averages; None if the averages are its vectors."""
         composition = self.composition
         return None if composition is None or composition.only_tables else composition
@@ -130,10 +151,15 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
         """Those of `SETTINGS` as they are."""
         return {name: getattr(self, name) for name in SETTINGS}
 
+    def remember_source(self, source: Model) -> None:
+        """Note where the encoder was loaded from, and what it was then."""
+        self.source = source
+        self._loaded = (self.tensors_checksum(), self.settings)
+
     @property
     def revision(self) -> str:
         """Revision of the encoder as it is: that of its source, or a checksum if it has none or was changed since."""
-        if self.source is not None and self._is_as_loaded() and self.settings == self.loaded_settings:
+        if self.source is not None and self._loaded == (self.tensors_checksum(), self.settings):
             return self.source.revision.removeprefix("sha256:")[:REVISION_DIGITS]
         digest = hashlib.sha256(json.dumps([repr(self), self.settings], default=str).encode())
         composition = self.composition
@@ -144,7 +170,7 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
         return digest.hexdigest()[:REVISION_DIGITS]
 
     def _is_as_loaded(self) -> bool:
-        return self.tensors_checksum() == self.loaded_weights
+        return self._loaded is not None and self.tensors_checksum() == self._loaded[0]
 
     def stored_as(self, precision: str) -> SentenceEncoder:
         """Round the rows of an averaging encoder to float32, float16, int8 or int4, as `save_pretrained` writes them.
@@ -177,7 +203,7 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
         """Load a checkpoint, as the trainers of sentence-transformers do for the best one and to continue."""
         found = super()._load_with_module_classes(model_name_or_path, {**module_classes, **CLASSES}, **kwargs)
         # The weights have the names that they have in a model that `load` gives.
-        return cls(modules=directions_before(list(found)), device="cpu")
+        return cls(modules=from_stock(found), device="cpu")
 
     def with_parts(self, parts: Sequence[Sequence[nn.Module]], mode: str) -> SentenceEncoder:
         """Build an encoder with the settings of this one from the modules of each part."""
@@ -228,15 +254,25 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
         Returns:
             The address of the commit on the Hub.
         """
-        general: PushOptions = {"token": token, "private": private, "commit_message": commit_message}
-        general |= {"revision": revision, "create_pr": create_pr}
-        composition = self.composition
-        if composition is None:
-            if options:
-                raise InputError(f"this encoder is not of this package, so it has no `{next(iter(options))}`")
-            chosen = {"safe_serialization": safe_serialization, "local_model_path": local_model_path}
-            chosen |= {"exist_ok": exist_ok, "replace_model_card": replace_model_card}
-            return str(super().push_to_hub(repo_id, train_datasets=train_datasets, **chosen, **general))
+        if self.composition is None:
+            for name in options:
+                raise InputError(f"this encoder is not of this package, so it has no `{name}`", option=name)
+            return str(
+                super().push_to_hub(
+                    repo_id,
+                    token=token,
+                    private=private,
+                    safe_serialization=safe_serialization,
+                    commit_message=commit_message,
+                    local_model_path=local_model_path,
+                    exist_ok=exist_ok,
+                    replace_model_card=replace_model_card,
+                    train_datasets=train_datasets,
+                    revision=revision,
+                    create_pr=create_pr,
+                    **options,
+                )
+            )
         if not safe_serialization:
             raise InputError("weights are published as safetensors only", option="safe_serialization")
         if local_model_path is not None:
@@ -246,8 +282,17 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
             )
         if train_datasets:
             options["about"] = with_datasets(options.get("about"), train_datasets)
-        general |= options
-        return push_encoder(self, composition, self.source, repo_id, **general)
+        return push_encoder(
+            self,
+            self.source,
+            repo_id,
+            token=token,
+            private=private,
+            commit_message=commit_message,
+            revision=revision,
+            create_pr=create_pr,
+            **options,
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in CACHED}
@@ -286,11 +331,12 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
         if prompt:
             sentences = [prompt + sentence for sentence in sentences]
         vectors = average.encode(sentences, threads=torch.get_num_threads() if len(sentences) > 1 else 1)
-        if self._layers is not None:
-            vectors = _through_layers(self._layers, vectors)
-        cut = truncate_dim if truncate_dim is not None else self.truncate_dim
-        if cut is not None:
-            vectors = np.ascontiguousarray(vectors[:, :cut])
+        if self._layered is not None:
+            vectors = _through_layers(self._layered, vectors)
+        if truncate_dim is None:
+            truncate_dim = self.truncate_dim
+        if truncate_dim is not None:
+            vectors = np.ascontiguousarray(vectors[:, :truncate_dim])
         if normalize_embeddings:
             vectors = normalize(vectors)
         if convert_to_numpy and not convert_to_tensor:
@@ -303,14 +349,19 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
 
 def _is_plain(options: dict[str, Any]) -> bool:
     """Whether the fast path supports all options of a call."""
-    if any(name not in FAST_OPTIONS and USUAL_VALUES.get(name, name) != options[name] for name in options):
-        return False
+    for name, value in options.items():
+        if name in USUAL_VALUES:
+            if value != USUAL_VALUES[name]:
+                return False
+        elif name not in FAST_OPTIONS:
+            return False
     return options.get("batch_size", 1) > 0
 
 
 def _through_layers(composition: Composition, vectors: np.ndarray) -> np.ndarray:
     """Apply the layers after each average to its columns of `vectors` [sentence, sum of widths], and combine."""
-    found, begin = [], 0
+    found = []
+    begin = 0
     with torch.no_grad():
         for part in composition.parts:
             end = begin + part.table.weight.shape[1]
@@ -319,5 +370,6 @@ def _through_layers(composition: Composition, vectors: np.ndarray) -> np.ndarray
                 features = module(features)
             found.append(features["sentence_embedding"])
             begin = end
-        joined = torch.stack(found).sum(dim=0) if composition.mode == "add" else torch.cat(found, dim=1)
-    return joined.numpy()
+        if composition.mode == "add":
+            return torch.stack(found).sum(dim=0).numpy()
+        return torch.cat(found, dim=1).numpy()

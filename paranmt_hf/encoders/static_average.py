@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from paranmt_hf.encoders.families import Kind
+from paranmt_hf.encoders.config import UnitKind
 from paranmt_hf.encoders.vocabulary import CUTTERS, AverageTable, trigrams_in
 from paranmt_hf.text.definitions import rows_of_word
 
@@ -243,5 +243,9 @@ def _single(table: AverageTable) -> _SingleWords:
     """Choose the average of one sentence for a table."""
     if table.vocabulary.has_pieces:
         return _SinglePieces(table)
-    kinds: dict[Kind, type[_SingleWords]] = {"word": _SingleWords, "trigram": _SingleTrigrams, "ngram": _SingleNgrams}
+    kinds: dict[UnitKind, type[_SingleWords]] = {
+        "word": _SingleWords,
+        "trigram": _SingleTrigrams,
+        "ngram": _SingleNgrams,
+    }
     return kinds[table.vocabulary.kind](table)

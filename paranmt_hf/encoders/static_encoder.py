@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from paranmt_hf.encoders.calibration import WithCalibration
-from paranmt_hf.encoders.model_folder import copy_model, model_settings, read_average_tables
+from paranmt_hf.encoders.loading import read_average_tables
+from paranmt_hf.encoders.model_folder import copy_model, model_settings
 from paranmt_hf.encoders.static_average import StaticAverage, normalize
 from paranmt_hf.encoders.vocabulary import AverageTable
 from paranmt_hf.errors import InputError
@@ -66,7 +67,7 @@ class StaticEncoder(WithCalibration):
     def read(cls, model: Model) -> StaticEncoder | None:
         """Read an averaging encoder from its folder; None if it is another kind of encoder."""
         found = read_average_tables(model)
-        return None if found is None else cls(*found, model_settings(model.folder, model.name), model)
+        return None if found is None else cls(*found, model_settings(model), model)
 
     @property
     def dimension(self) -> int:

@@ -9,7 +9,7 @@ from itertools import chain, repeat
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.encoders.families import Kind
+from paranmt_hf.encoders.config import UnitKind
 from paranmt_hf.encoders.vocabulary import Vocabulary, trigrams_in
 from paranmt_hf.text.definitions import rows_of_word
 from paranmt_hf.text.tokens import Bags, PerToken, TokenTable, WordTokenizer, expand
@@ -23,7 +23,7 @@ USUAL_CHARACTERS, BEYOND = 64, 0xFFFF
 class UnitCounter:
     """Counts the units of some kinds in a corpus, table by table."""
 
-    def __init__(self, kinds: Sequence[Kind]) -> None:
+    def __init__(self, kinds: Sequence[UnitKind]) -> None:
         self._kinds = kinds
         self._words: Counter[str] = Counter()
         self._crossings: Counter[str] = Counter()
@@ -36,9 +36,9 @@ class UnitCounter:
         if "trigram" in self._kinds:
             self._crossings.update(_count_crossings(table))
 
-    def result(self) -> dict[Kind, Counter[str]]:
+    def result(self) -> dict[UnitKind, Counter[str]]:
         """Count of each unit, by kind."""
-        counts: dict[Kind, Counter[str]] = {}
+        counts: dict[UnitKind, Counter[str]] = {}
         if "word" in self._kinds:
             counts["word"] = self._words
         if "trigram" in self._kinds:
@@ -50,7 +50,9 @@ class UnitCounter:
         return counts
 
 
-def count_units(columns: Iterable[pa.Array | pa.ChunkedArray], kinds: Sequence[Kind]) -> dict[Kind, Counter[str]]:
+def count_units(
+    columns: Iterable[pa.Array | pa.ChunkedArray], kinds: Sequence[UnitKind]
+) -> dict[UnitKind, Counter[str]]:
     """Count how often each unit of some kinds occurs in a corpus."""
     tokenizer, counter = WordTokenizer(), UnitCounter(kinds)
     for column in columns:
@@ -284,5 +286,5 @@ def lookup(vocabulary: Vocabulary) -> Lookup:
     """Create the lookup for a vocabulary's kind."""
     if vocabulary.has_pieces:
         return PieceLookup(vocabulary)
-    lookups: dict[Kind, type[Lookup]] = {"word": WordLookup, "trigram": TrigramLookup, "ngram": NgramLookup}
+    lookups: dict[UnitKind, type[Lookup]] = {"word": WordLookup, "trigram": TrigramLookup, "ngram": NgramLookup}
     return lookups[vocabulary.kind](vocabulary)

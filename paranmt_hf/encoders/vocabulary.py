@@ -9,9 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
-from paranmt_hf.encoders.families import Kind
+from paranmt_hf.encoders.config import UnitKind
 from paranmt_hf.encoders.modules.paranmt_tables import NgramTable, blank_tokens
-from paranmt_hf.errors import InputError, UnfitError
+from paranmt_hf.errors import UnfitError
 from paranmt_hf.text.definitions import PIECE, cut_chunk, is_piece
 
 UNKNOWN = "[UNK]"
@@ -24,7 +24,7 @@ LONGEST_PIECE = 6  # Characters of a piece of words
 class Vocabulary:
     """The units of one kind that have a row."""
 
-    kind: Kind  # Words, words with their n-grams, or character trigrams
+    kind: UnitKind  # Words, words with their n-grams, or character trigrams
     # The unit of each row; row 0 is `[UNK]`, which every unit without a row shares. Of words some may be pieces, such
     # as `##ing`, of which words without a row are made.
     units: list[str]
@@ -34,8 +34,6 @@ class Vocabulary:
     def __post_init__(self) -> None:
         if len(self.units) < 2:
             raise UnfitError(f"the {self.kind} vocabulary is empty: the text holds no {self.kind} that is kept")
-        if self.units[0] != UNKNOWN or len(set(self.units)) != len(self.units):
-            raise InputError(f"a {self.kind} vocabulary must begin with {UNKNOWN} and name each unit once")
 
     def __len__(self) -> int:
         return len(self.units)
@@ -66,7 +64,7 @@ def trigrams_in(word: str) -> list[str]:
     return [line[start : start + 3] for start in range(len(word))]
 
 
-def most_frequent(kind: Kind, counts: Counter[str], size: int, *, min_count: int = 1) -> Vocabulary:
+def most_frequent(kind: UnitKind, counts: Counter[str], size: int, *, min_count: int = 1) -> Vocabulary:
     """Keep the `size` most frequent units; equally frequent ones in the order of their characters."""
     kept = [unit for unit, count in counts.items() if count >= min_count and unit != UNKNOWN]
     kept.sort(key=lambda unit: (-counts[unit], unit))
@@ -79,11 +77,13 @@ def pieces_of(counts: Counter[str], size: int) -> list[str]:
     `counts` has the frequency of each word; an ending counts once for each distinct word. Characters get an eighth of
     the rows, each with and without the prefix, so that nearly every word can be read as pieces.
     """
-    characters, endings = Counter[str](), Counter[str]()
+    characters = Counter[str]()
+    endings = Counter[str]()
     for word, count in counts.items():
         for character in word:
             characters[character] += count
-        endings.update(PIECE + word[-length:] for length in range(1, min(LONGEST_PIECE, len(word) - 1) + 1))
+        for length in range(1, min(LONGEST_PIECE, len(word) - 1) + 1):
+            endings[PIECE + word[-length:]] += 1
     usual = sorted(characters, key=lambda character: (-characters[character], character))[: size // 16]
     others = sorted(endings, key=lambda piece: (-endings[piece], piece))
     return list(dict.fromkeys([*usual, *(PIECE + character for character in usual), *others]))[:size]

@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.release.release import read_record, release_files
 from paranmt_hf.corpus.selection.filters import LengthLimit
 from paranmt_hf.corpus.selection.run_filters import ReleaseRows
-from paranmt_hf.corpus.statistics.sampling import Sample, numbered_pairs
+from paranmt_hf.corpus.statistics.draws import Sample
+from paranmt_hf.corpus.statistics.sampling import numbered_pairs
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoModelForSequenceClassification, AutoTokenizer
+from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer
 from transformers import logging as transformers_logging
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import Model, readable
+from paranmt_hf.hub.repository import Model
 from paranmt_hf.util.wording import counted
 
 
@@ -35,15 +35,14 @@ def quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def loadable(files: Model, failed: str) -> Iterator[Path]:
-    """Link the files of a model into a folder for a loader, and describe its errors: `has no readable tokenizer`."""
-    with readable(files) as folder:
-        try:
-            with quiet():
-                yield folder
-        # For folders that are not, or no longer, a model the libraries raise errors of many classes.
-        except Exception as error:
-            reason = " ".join(str(error).replace(str(folder), str(files.folder)).split())[:300]
-            raise InputError(f"{str(files.folder)!r} {failed}: {reason}", path=files.folder) from error
+    """Describe the errors of a loader that reads the folder of a model: `has no readable tokenizer`."""
+    try:
+        with quiet():
+            yield files.folder
+    # For folders that are not, or no longer, a model the libraries raise errors of many classes.
+    except Exception as error:
+        reason = " ".join(str(error).split())[:300]
+        raise InputError(f"{str(files.folder)!r} {failed}: {reason}", path=files.folder) from error
 
 
 def read_configuration(files: Model, expected: str) -> tuple[Any, Any]:
@@ -65,17 +64,8 @@ def read_configuration(files: Model, expected: str) -> tuple[Any, Any]:
 
 def read_encoder_decoder(files: Model, dtype: torch.dtype, what: str) -> Any:  # noqa: ANN401 - there is no common type
     """Read the weights of an encoder-decoder in a number format, whatever that of the folder; errors name `what`."""
-    return _read(AutoModelForSeq2SeqLM, files, dtype, what)
-
-
-def read_sequence_classifier(files: Model, what: str) -> Any:  # noqa: ANN401 - there is no common type
-    """Read a text classifier in float32; errors name `what` it is."""
-    return _read(AutoModelForSequenceClassification, files, torch.float32, what)
-
-
-def _read(kind: Any, files: Model, dtype: torch.dtype, what: str) -> Any:  # noqa: ANN401 - there is no common type
     with loadable(files, f"cannot be read as a {what}") as folder:
-        model, report = kind.from_pretrained(
+        model, report = AutoModelForSeq2SeqLM.from_pretrained(
             folder,
             dtype=dtype,
             use_safetensors=True,

@@ -5,20 +5,22 @@ Each feature whose results can be published describes its `Kind`; the pipeline i
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.repository import PICKLES, is_inside
-from paranmt_hf.hub.upload import Content, Published, RepositoryFiles, RepositoryKind, Target, stage, upload
-from paranmt_hf.util.files import is_record, listed
-from paranmt_hf.util.records import as_bytes, from_json, read_json
+from paranmt_hf.hub.upload import Content, Published, RepositoryFiles, RepositoryKind, Target, upload
+from paranmt_hf.util.files import listed, record_values
+from paranmt_hf.util.markers import PythonOnly
+from paranmt_hf.util.records import as_bytes, from_json
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.yaml_files import read_yaml
 
@@ -85,9 +87,8 @@ class PublishPlan:
     own_card: str  # The card that this package wrote into the folder
     message: str  # Message of the commit
     missing: list[str] = field(default_factory=list)  # What a reader of the card would miss, in sentences
-    checksums: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of files, where it is known
     # Compares a folder with exactly the published files with the original one; may refuse it
-    verify: Callable[[Path], None] = lambda staged: None
+    verify: Callable[[Path], None] | None = None
     # Values that the card is rendered from, for the id; None for corpora, whose record holds them
     values: Callable[[str], Mapping[str, Any]] | None = None
 
@@ -102,7 +103,7 @@ class Kind:
     # Whether a file of a repository can belong to this kind; such files that are not published are removed
     owns: Callable[[str], bool]
     # Checks a folder against its record and says what is published
-    draft: Callable[[Path, About, Sequence[Any]], PublishPlan]
+    plan: Callable[[Path, About, Sequence[Any]], PublishPlan]
     takes_results: bool = False  # Whether its card shows results of an evaluation
     # Paths of code files that are this package's own; any other code is rejected
     code: Callable[[], Collection[str]] = tuple
@@ -118,7 +119,7 @@ class Publication:
     """A published version, or a dry run of one."""
 
     target: Target  # Repository, branch and version
-    parcel: RepositoryFiles  # The files
+    repository: RepositoryFiles  # The files
     card: str  # The card
     values: Mapping[str, Any] | None  # JSON values that the card of a model is rendered from; None for a corpus
     missing: list[str]  # What a reader of the card would miss, in sentences
@@ -132,11 +133,12 @@ class Publication:
         Args:
             token: Token that may write; that of the login or of HF_TOKEN if left out.
         """
-        return replace(self, sent=upload(self.parcel, self.target, token))
+        return replace(self, sent=upload(self.repository, self.target, token))
 
     def summary(self) -> str:
         """List the files and what is missing, and show the card if nothing was uploaded."""
-        sizes, target = self.parcel.sizes, self.target
+        sizes = self.repository.sizes
+        target = self.target
         visibility = ", private" if target.private else ""
         lines = [
             f"{target.kind} {target.name}{visibility}: {counted(len(sizes), 'file')}, {sum(sizes.values()):,} bytes"
@@ -171,11 +173,13 @@ def publish(
     *,
     license: str | None = None,
     about: Mapping[str, Any] | str | Path | None = None,
-    results: str | Path | Sequence[Any] = (),
+    results: str | Path | Sequence[str | Path | Any] = (),
     private: bool = False,
     revision: str = "main",
     tag: str | None = None,
     dry_run: bool = False,
+    message: Annotated[str | None, PythonOnly] = None,
+    token: Annotated[str | bool | None, PythonOnly] = None,
 ) -> Publication:
     """Check a corpus, an encoder, a model for a task or a paraphraser, and publish it on the Hub.
 
@@ -189,13 +193,42 @@ def publish(
         about: Optional YAML file (in Python also a mapping) with your own words for the card: `notes` in Markdown, and
             of a model license_text, summary, data, commands and datasets.
         results: For a model: files that `paranmt evaluate sts --json`, or for a paraphraser `paranmt paraphrase
-            evaluate --json` and `canonical --json`, wrote for its weights; in Python also the results themselves.
+            evaluate --json`, wrote for its weights; in Python also the results themselves.
         private: Make a new repository private.
         revision: Branch that gets the files.
         tag: Name of this version; the next of v1, v2, ... on the main branch if left out.
         dry_run: Check, and show files, card and what is missing; change nothing.
+        message: Message of the commit.
+        token: Token that may write; that of the login or of HF_TOKEN if left out.
     """
     folder = Path(folder).expanduser()
+    kind = _known_kind(folder)
+    target = Target(name, kind.repository, private, revision, tag)
+    given = listed(results)
+    if given and not kind.takes_results:
+        raise InputError(f"the card of {kind.title} shows no `results`; leave them out", option="results")
+    refuse_unsafe(folder, kind.code())
+    plan = kind.plan(folder, read_about(about, license), given)
+    card = plan.card(name)
+    files = {path: without_options(content) for path, content in plan.files.items()}
+    files["README.md"] = card.encode()
+    if plan.verify is not None:
+        with tempfile.TemporaryDirectory() as copy:
+            write_files(files, Path(copy))
+            plan.verify(Path(copy))
+    publication = Publication(
+        target,
+        RepositoryFiles(files, kind.owns, message or plan.message),
+        card,
+        None if plan.values is None else plan.values(name),
+        plan.missing,
+        left_here(folder, plan.files, plan.own_card),
+        kind.loader,
+    )
+    return publication if dry_run else publication.send(token)
+
+
+def _known_kind(folder: Path) -> Kind:
     if not folder.is_dir():
         found = "is a file" if folder.is_file() else "does not exist"
         raise InputError(f"{folder} {found}; expected the folder of a corpus or a model", option="folder", path=folder)
@@ -207,36 +240,25 @@ def publish(
             option="folder",
             path=folder,
         )
-    target = Target(name, kind.repository, private, revision, tag)
-    given = listed(results)
-    if given and not kind.takes_results:
-        raise InputError(f"the card of {kind.title} shows no `results`; leave them out", option="results")
-    refuse_unsafe(folder, kind.code())
-    draft = kind.draft(folder, read_about(about, license), given)
-    card = draft.card(name)
-    files = {path: _without_options(content) for path, content in draft.files.items()}
-    parcel = RepositoryFiles({**files, "README.md": card.encode()}, kind.owns, draft.message, draft.checksums)
-    with tempfile.TemporaryDirectory() as staged:
-        stage(parcel, Path(staged))
-        draft.verify(Path(staged))
-    planned = Publication(
-        target,
-        parcel,
-        card,
-        None if draft.values is None else draft.values(name),
-        draft.missing,
-        left_here(folder, draft.files, draft.own_card),
-        kind.loader,
-    )
-    return planned if dry_run else planned.send()
+    return kind
 
 
-def _without_options(content: Content) -> Content:
+def without_options(content: Content) -> Content:
     """Remove the options of commands from a record, because they name paths of this computer."""
-    if isinstance(content, bytes) or not is_record(content):
+    values = record_values(content)
+    if not values.pop("options", None):
         return content
-    values = read_json(content, "the record of a result")
-    return as_bytes(values) if values.pop("options", None) else content
+    return as_bytes(values)
+
+
+def write_files(files: Mapping[str, Content], folder: Path) -> None:
+    """Write the files of a repository into a folder."""
+    for path, content in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, bytes):
+            (folder / path).write_bytes(content)
+        else:
+            shutil.copy(content, folder / path)
 
 
 def refuse_unsafe(folder: Path, own: Collection[str] = ()) -> None:
@@ -254,8 +276,12 @@ def refuse_unsafe(folder: Path, own: Collection[str] = ()) -> None:
 
 def files_of(folder: Path) -> list[str]:
     """Paths of the files in a folder, without hidden ones."""
-    paths = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
-    return [path.as_posix() for path in paths if not any(part.startswith(".") for part in path.parts)]
+    found = []
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder)
+        if path.is_file() and not any(part.startswith(".") for part in inside.parts):
+            found.append(inside.as_posix())
+    return found
 
 
 def left_here(folder: Path, published: Collection[str], own_card: str) -> list[str]:

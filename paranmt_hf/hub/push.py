@@ -1,10 +1,9 @@
-"""`push_to_hub` of models in memory: the pipeline of `paranmt publish` over the folder that they came from."""
+"""`push_to_hub` of models in memory: `paranmt publish` over the folder that they came from."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -89,11 +88,11 @@ def push_folder(folder: Path, repo_id: str, **options: Unpack[PushOptions]) -> s
     """Publish the folder of a model under the options of `push_to_hub`; returns the address of the commit."""
     if options.get("create_pr"):
         raise InputError(
-            "`create_pr` is not supported, because what was sent is checked and gets a version; give a `revision`, "
-            "which names a branch, and open the pull request on the Hub",
+            "`create_pr` is not supported, because what was sent gets a version; give a `revision`, which names a "
+            "branch, and open the pull request on the Hub",
             option="create_pr",
         )
-    plan = publish(
+    publication = publish(
         folder,
         repo_id,
         license=options.get("license"),
@@ -102,13 +101,11 @@ def push_folder(folder: Path, repo_id: str, **options: Unpack[PushOptions]) -> s
         private=bool(options.get("private")),
         revision=options.get("revision") or "main",
         tag=options.get("tag"),
-        dry_run=True,
+        message=options.get("commit_message"),
+        token=options.get("token"),
     )
-    if message := options.get("commit_message"):
-        plan = replace(plan, parcel=replace(plan.parcel, message=message))
-    sent = plan.send(options.get("token")).sent
-    assert sent is not None
-    return sent.url
+    assert publication.sent is not None
+    return publication.sent.url
 
 
 def with_datasets(about: Mapping[str, Any] | str | Path | None, datasets: Sequence[str]) -> dict[str, Any]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import absent_here, check_download, fetching, is_id, perhaps_path, split_revision
-from paranmt_hf.util.files import check_regular, checksum, is_record, link, parse_json, resolved
+from paranmt_hf.util.files import check_regular, checksum, is_record, parse_json, resolved
 
 ASSETS = Path(__file__).parents[1] / "assets"
 SAMPLE = ASSETS / "sample"
@@ -255,17 +254,6 @@ def _entries(value: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
             waiting += inner.values()
         elif isinstance(inner, list):
             waiting += inner
-
-
-@contextmanager
-def readable(model: Model) -> Iterator[Path]:
-    """Link the files of a model into a folder, so that a loader finds no others (pickles)."""
-    with tempfile.TemporaryDirectory() as folder:
-        for path in _own_files(model.folder):
-            place = Path(folder) / path.relative_to(model.folder)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            link(path, place)
-        yield Path(folder)
 
 
 def files_checksum(folder: Path) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -14,7 +15,6 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
-from paranmt_hf.corpus.jobs.shards import Manifest
 from paranmt_hf.corpus.reading.pairs import plain
 from paranmt_hf.corpus.statistics.draws import lottery
 from paranmt_hf.encoders.named_encoder import NamedEncoder
@@ -28,8 +28,7 @@ from paranmt_hf.paraphrase.paraphrase_file import (
     holds_paraphrases,
     without_lines,
 )
-from paranmt_hf.paraphrase.tables import LABELLED_SUFFIXES, LabelledColumns, LabelledFile, TableWriter, with_text
-from paranmt_hf.text.identity import hash_texts
+from paranmt_hf.paraphrase.tables import LABELLED_SUFFIXES, LabelledColumns, LabelledFile, TableWriter
 from paranmt_hf.util.files import result_file
 from paranmt_hf.util.markers import Advanced, Count, Group
 from paranmt_hf.util.records import FileRecord, as_json, made_with
@@ -37,7 +36,7 @@ from paranmt_hf.util.run import Result, run
 from paranmt_hf.util.settings import Settings
 from paranmt_hf.util.wording import counted
 
-PARAPHRASE_COLUMNS = ["index", "paraphrase", "rank", "score"]
+NO_LIMIT = sys.maxsize  # Quota of a label without one
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,8 @@ class AugmentedFile(Result[AugmentedFileRecord]):
     def summary(self) -> str:
         """Counts for each label, and reasons of sentences without a paraphrase."""
         labels, state = self.record.labels, "" if self.fresh else " (made before)"
-        originals, added = (sum(counts[name] for counts in labels.values()) for name in ("originals", "paraphrases"))
+        originals = sum(counts["originals"] for counts in labels.values())
+        added = sum(counts["paraphrases"] for counts in labels.values())
         lines = [f"{self.folder}: {counted(originals, 'sentence')} and {counted(added, 'paraphrase')}{state}"]
         for label, counts in labels.items():
             short = f", {counts['short']:,} short: raise n and beams" if counts["short"] else ""
@@ -93,7 +93,7 @@ def augment(
     model: str | Path,
     columns: Annotated[LabelledColumns | None, Group()] = None,
     config: AugmentConfig | None = None,
-    search: Annotated[ParaphraseConfig | None, Group()] = None,
+    decoding: Annotated[ParaphraseConfig | None, Group()] = None,
     scorer: Annotated[str | Path | None, Advanced] = None,
     engine: Annotated[EngineConfig | None, Group(), Advanced] = None,
 ) -> AugmentedFile:
@@ -110,36 +110,44 @@ def augment(
         model: Folder or Hub id of an encoder-decoder; the package carries none (docs/paraphrase.md).
         columns: Columns of the sentences and labels.
         config: Quotas.
-        search: How paraphrases are searched, how many of each sentence, and which are good enough.
+        decoding: How paraphrases are found, how many of each sentence, and which are good enough.
         scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
             encoder of this package).
         engine: The engine for the work.
     """
-    config, search = config or AugmentConfig(), search or ParaphraseConfig()
-    search = search.for_files()  # Text that means something else does not have the label.
+    config = config or AugmentConfig()
+    # Text that means something else does not have the label.
+    decoding = (decoding or ParaphraseConfig()).for_files()
     out = result_file(out, LABELLED_SUFFIXES, sources=[model])
     engine = (engine or EngineConfig()).resolved()
-    stage = ParaphraseStage(str(model), search, NamedEncoder.of(scorer), engine.threads)
+    stage = ParaphraseStage(str(model), decoding, NamedEncoder.of(scorer), engine.threads)
     # The model is checked before the file is read, which may take long.
     settings = stage.identity
-    source = LabelledFile(file, columns, out=out)
+    source = LabelledFile(file, columns)
     if taken := {source.text, source.label} & {"original", "index", "score"}:
         raise InputError(
-            f"{file}: the column {taken.pop()!r} has the name of one that is added; rename it", path=source.path
+            f"{file}: the column {taken.pop()!r} has the name of one that is added; rename it",
+            option="columns",
+            path=source.path,
         )
     identity = as_json({**settings, "augment": config, "input": source.identity})
 
     def make(work: Path, path: Path) -> AugmentedFileRecord:
-        whole = cut_shards(source.batches(), work / "whole", identity, engine)
-        quotas = _quotas(whole, config)
-        wanting = {label for label, quota in quotas.items() if quota is None or quota > 0}
-        cut = cut_shards(_of_labels(whole, wanting), work / "input", identity, engine)
+        originals = pa.concat_tables(source.batches())
+        quotas = _quotas(originals, config)
+        wanting = pa.array([label for label, quota in quotas.items() if quota], pa.string())
+        short = originals.filter(pc.is_in(originals["label"].cast(pa.string()), wanting))
+        # One without text is an empty sentence.
+        short = short.set_column(1, "source", short["source"].fill_null(""))
+        cut = cut_shards(iter([short]), work / "input", identity, engine)
         done = run_job(cut, work / "output", stage, engine)
-        chosen, left_out = _choose(whole, cut, done, quotas, search.seed)
-        labels = _write(whole, done, chosen, source, path)
-        for label, counts in labels.items():
-            quota = quotas[label]
-            counts["short"] = 0 if quota is None else max(0, quota - counts["paraphrases"])
+        found = pa.concat_tables([SCHEMA.empty_table(), *map(pq.read_table, done.paths())])
+        found = found.filter(pc.greater(found["rank"], 0))
+        labels_of_found = originals["label"].take(pc.index_in(found["index"], originals["index"]))
+        found = found.append_column("label", labels_of_found)
+        added, left_out = _choose(originals, found, quotas, decoding.seed)
+        _write(originals, added, source, path)
+        labels = _counts(originals, added, quotas)
         return AugmentedFileRecord(
             settings=identity, labels=labels, notes=done.dropped, left_out=left_out, **made_with(*PACKAGES)
         )
@@ -155,107 +163,61 @@ def augment(
     )
 
 
-def _quotas(whole: Manifest, config: AugmentConfig) -> dict[str, int | None]:
-    """Maximum number of paraphrases of each label; None for all."""
-    counts: dict[str, int] = {}
-    for shard in whole.paths():
-        for entry in pq.read_table(shard, columns=["label"])["label"].value_counts().to_pylist():
-            counts[str(entry["values"])] = counts.get(str(entry["values"]), 0) + entry["counts"]
+def _quotas(originals: pa.Table, config: AugmentConfig) -> dict[str, int]:
+    """Maximum number of paraphrases of each label."""
+    counts = Counter(map(str, originals["label"].to_pylist()))
     if not config.balance and config.per_label is None:
-        return dict.fromkeys(sorted(counts))
+        return dict.fromkeys(sorted(counts), NO_LIMIT)
     most = config.per_label or max(counts.values())
     return {label: max(0, most - count) for label, count in sorted(counts.items())}
 
 
-def _of_labels(whole: Manifest, labels: set[str]) -> Iterator[pa.Table]:
-    """Read the rows of some labels; one without text is an empty sentence."""
-    wanted = pa.array(sorted(labels), pa.string())
-    for shard in whole.paths():
-        table = pq.read_table(shard)
-        table = table.filter(pc.is_in(table["label"].cast(pa.string()), wanted))
-        yield with_text(table)
-
-
-def _choose(
-    whole: Manifest, cut: Manifest, done: Manifest, quotas: dict[str, int | None], seed: int
-) -> tuple[np.ndarray, int]:
+def _choose(originals: pa.Table, found: pa.Table, quotas: dict[str, int], seed: int) -> tuple[pa.Table, int]:
     """Select the paraphrases of each label: the best of each sentence first, sentences in random order.
 
-    Texts are compared by their hashes, because all texts of a large file do not fit into memory. Returns the row
-    numbers of the selected paraphrases among all rows of `done` [paraphrase], sorted, and how many were in the file
-    already.
+    Returns them in the order of `found`, and the number of those that are in the file already, as a sentence or as a
+    paraphrase that comes first in this order, whatever its label.
     """
-    codes = {label: code for code, label in enumerate(quotas)}
-    # A row may be without text.
-    sources = (pq.read_table(shard, columns=["source"])["source"].drop_null() for shard in whole.paths())
-    known = np.concatenate([hash_texts(plain(source)) for source in sources])
-    columns: dict[str, list[np.ndarray]] = {name: [] for name in ("row", "index", "rank", "label")}
-    numbers = [np.empty(0, np.uint64)]
-    first = candidates = 0
-    for before, after in zip(cut.paths(), done.paths(), strict=True):
-        rows, found = pq.read_table(before), pq.read_table(after, columns=["index", "rank", "paraphrase"])
-        text = plain(found["paraphrase"])
-        candidates += int(np.count_nonzero(found["rank"]))
-        # Rows without a paraphrase, whose text is null, are dropped too.
-        worded = np.flatnonzero(pc.fill_null(pc.not_equal(text, ""), False))
-        found = found.take(worded)
-        at = np.searchsorted(rows["index"].to_numpy(), found["index"].to_numpy())
-        labels = np.array([codes[str(label)] for label in rows["label"].to_pylist()], np.int64)
-        columns["row"].append(first + worded)
-        columns["index"].append(found["index"].to_numpy())
-        columns["rank"].append(found["rank"].to_numpy())
-        columns["label"].append(labels[at])
-        numbers.append(hash_texts(text.take(worded)))
-        first += len(text)
-    row, index, rank, label = (np.concatenate([np.empty(0, np.int64), *column]) for column in columns.values())
-    number = np.concatenate(numbers)
-    order = np.lexsort((index, lottery(index, seed), rank))
-    order = order[~np.isin(number[order], known)]
-    # Of equal paraphrases the first one in this order is kept, whatever its label.
-    _, firsts = np.unique(number[order], return_index=True)
-    order = order[np.sort(firsts)]
-    kept = [order[label[order] == code][:quota] for code, quota in enumerate(quotas.values())]
-    return np.sort(row[np.concatenate(kept)]), candidates - len(order)
+    index = found["index"].to_numpy()
+    order = np.lexsort((index, lottery(index, seed), found["rank"].to_numpy()))
+    texts, labels = plain(found["paraphrase"]).to_pylist(), found["label"].to_pylist()
+    seen = {"", *plain(originals["source"].drop_null()).to_pylist()}
+    left = dict(quotas)
+    chosen = []
+    left_out = 0
+    for row in order.tolist():
+        if texts[row] in seen:
+            left_out += 1
+            continue
+        seen.add(texts[row])
+        if left[str(labels[row])]:
+            left[str(labels[row])] -= 1
+            chosen.append(row)
+    return found.take(pa.array(sorted(chosen), pa.int64())), left_out
 
 
-def _write(
-    whole: Manifest, done: Manifest, chosen: np.ndarray, source: LabelledFile, path: Path
-) -> dict[str, dict[str, int]]:
-    """Write every row, followed by its paraphrases; returns counts for each label."""
-    labels: dict[str, dict[str, int]] = {}
-    kind = pq.read_schema(whole.paths()[0]).field("label").type
-    columns = {source.text: pa.string(), source.label: kind, "original": pa.bool_(), "index": pa.int64()}
-    schema = pa.schema({**columns, "score": pa.float32()})
-    shards, left, first = iter(done.paths()), SCHEMA.empty_table().select(PARAPHRASE_COLUMNS), 0
-    with TableWriter(path, schema) as writer:
-        for shard in whole.paths():
-            rows = pq.read_table(shard)
-            last = rows["index"][-1].as_py()
-            # Paraphrases are in the order of their sentences.
-            while not left.num_rows or left["index"][-1].as_py() <= last:
-                if (following := next(shards, None)) is None:
-                    break
-                found = pq.read_table(following).select(PARAPHRASE_COLUMNS)
-                start, end = np.searchsorted(chosen, [first, first + found.num_rows])
-                left = pa.concat_tables([left, found.take(chosen[start:end] - first)])
-                first += found.num_rows
-            count = int(np.searchsorted(left["index"].to_numpy(), last, side="right"))
-            added, left = left.slice(0, count), left.slice(count)
-            at = pa.array(np.searchsorted(rows["index"].to_numpy(), added["index"].to_numpy()))
-            given = rows["label"].take(at)
-            for name, column in (("originals", rows["label"]), ("paraphrases", given)):
-                for entry in column.value_counts().to_pylist():
-                    counts = labels.setdefault(str(entry["values"]), {"originals": 0, "paraphrases": 0})
-                    counts[name] += entry["counts"]
-            table = pa.table(
-                {
-                    source.text: pa.chunked_array([*rows["source"].chunks, *added["paraphrase"].chunks]),
-                    source.label: pa.chunked_array([*rows["label"].chunks, *given.chunks], kind),
-                    "original": pa.array([True] * rows.num_rows + [False] * added.num_rows),
-                    "index": pa.chunked_array([*rows["index"].chunks, *added["index"].chunks]),
-                    "score": pa.chunked_array([pa.nulls(rows.num_rows, pa.float32()), *added["score"].chunks]),
-                }
-            )
-            ranks = np.concatenate([np.zeros(rows.num_rows, np.int64), added["rank"].to_numpy()])
-            writer.write(table.take(pa.array(np.lexsort((ranks, table["index"].to_numpy())))))
-    return dict(sorted(labels.items()))
+def _counts(originals: pa.Table, added: pa.Table, quotas: dict[str, int]) -> dict[str, dict[str, int]]:
+    """Counts of each label, as in the record."""
+    before, after = (Counter(map(str, table["label"].to_pylist())) for table in (originals, added))
+    counts = {}
+    for label, quota in quotas.items():
+        short = 0 if quota == NO_LIMIT else quota - after[label]
+        counts[label] = {"originals": before[label], "paraphrases": after[label], "short": short}
+    return counts
+
+
+def _write(originals: pa.Table, added: pa.Table, source: LabelledFile, path: Path) -> None:
+    """Write every row, followed by its paraphrases."""
+    before, after = originals.num_rows, added.num_rows
+    columns = {
+        source.text: [*originals["source"].chunks, *added["paraphrase"].chunks],
+        source.label: [*originals["label"].chunks, *added["label"].chunks],
+        "original": [pa.array([True] * before + [False] * after)],
+        "index": [*originals["index"].chunks, *added["index"].chunks],
+        "score": [pa.nulls(before, pa.float32()), *added["score"].chunks],
+    }
+    table = pa.table({name: pa.chunked_array(chunks) for name, chunks in columns.items()})
+    ranks = np.concatenate([np.zeros(before, np.int32), added["rank"].to_numpy()])
+    order = np.lexsort((ranks, table["index"].to_numpy()))
+    with TableWriter(path, table.schema) as writer:
+        writer.write(table.take(pa.array(order)))

@@ -14,11 +14,11 @@ from paranmt_hf.hub.languages import LANGUAGES
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import About
 from paranmt_hf.paraphrase.record import ParaphraserRecord
-from paranmt_hf.paraphrase.templates import CODE, LSTM_TYPE, KnownTemplates
+from paranmt_hf.paraphrase.templates import CODE, LSTM_TYPE
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.training.card import data_options, hub_datasets
 from paranmt_hf.util.settings import option_words
-from paranmt_hf.util.tables import code, escape
+from paranmt_hf.util.tables import code, escape, markdown_table
 
 TEMPLATES_SHOWN = 20  # Number of templates, the same as in the paper (Iyyer et al. 2018, section 3.3)
 # Values that may be missing.
@@ -35,7 +35,7 @@ DIRECTIONS = {
 def card_values(
     name: str,
     record: ParaphraserRecord,
-    templates: KnownTemplates | None = None,
+    templates: Mapping[str, int] | None = None,
     about: About | None = None,
     results: Sequence[Results] = (),
 ) -> dict[str, Any]:
@@ -65,8 +65,7 @@ def card_values(
         "evaluations": [each.to_json() for each in results],
     }
     if record.parses is not None and templates is not None:
-        shown = templates.most_frequent(TEMPLATES_SHOWN)
-        values["templates"] = [(template, templates.counts[template]) for template in shown]
+        values["templates"] = list(templates.items())[:TEMPLATES_SHOWN]
         values["parses"] = [asdict(each) for each in record.parses.course.measured]
         if record.parses.control is not None:
             values["control"] = record.parses.control.describe()
@@ -74,13 +73,14 @@ def card_values(
 
 
 def _figures(results: Results) -> str:
-    """The command of an evaluation and its figures, in Markdown."""
+    """The command of an evaluation, its figures and examples of normalisation, in Markdown."""
     blocks = [code(results.settings["command"]), results.markdown()]
     if results.kind == "canonical":
-        sides = ("noisy", "output", "clean")
-        examples = results.examples[:EXAMPLES_SHOWN]
-        rows = [[*sides], ["---"] * 3, *([escape(each[side]) for side in sides] for each in examples)]
-        blocks.append("\n".join(f"| {' | '.join(row)} |" for row in rows))
+        rows = []
+        for each in results.examples[:EXAMPLES_SHOWN]:
+            outputs = next(iter(each["outputs"].values())) or [each["source"]]
+            rows.append([escape(text) for text in (each["source"], outputs[0], each["references"][0])])
+        blocks.append(markdown_table(["noisy", "output", "clean"], rows))
     return "\n\n".join(blocks)
 
 

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.markers import Advanced, Cosine, Count, Group, PythonOnly, Range, RunOnly, Seed, Share
 from paranmt_hf.util.settings import Settings, is_given, values_for
+from paranmt_hf.util.typed import named_values
 from paranmt_hf.util.wording import perhaps
-from paranmt_hf.util.yaml_files import read_yaml
 
 # Memory and time grow with these, and no paraphrase of a sentence gains from more.
 MAX_BEAMS, MAX_PIECES = 200, 10_000
 ARCHITECTURE = Group("architecture", "Size of a new model.")
 OPTIMIZATION = Group("optimization", "Learning rate, loss, number format, and how often is measured and saved.")
-SENTENCES = Group("sentences", "Which sentences paraphrasers are evaluated on.")
-SEARCH = Group("search", "How paraphrases are searched.")
+DECODING = Group("decoding", "How paraphrases are found.")
 
 Width = Annotated[int, Range(at_least=1, at_most=MAX_PIECES)]
 Beams = Annotated[int, Range(at_least=1, at_most=MAX_BEAMS)]
@@ -41,10 +38,8 @@ class ParaphraserConfig(Settings):
         hidden: Width of encoder and decoder states, an even number.
         dropout: Share of values that are dropped in training.
         tree_hidden: Width of the parse generator's states, an even number (`controlled`).
-        max_tree: Leave out pairs with a tree of more tokens, which are brackets and labels (`controlled`).
         same_template: Train also on pairs whose two trees have the same template, which do not teach to change it
             (`controlled`).
-        no_copy: Generate every piece; otherwise pieces of the sentence can be copied through a pointer (`controlled`).
     """
 
     model: Literal["lstm", "controlled"] = "lstm"
@@ -54,9 +49,7 @@ class ParaphraserConfig(Settings):
     hidden: Annotated[Width, ARCHITECTURE] = 512
     dropout: Annotated[Dropout, ARCHITECTURE] = 0.2
     tree_hidden: Annotated[Width, ARCHITECTURE] = 256
-    max_tree: Annotated[int, Range(at_least=4, at_most=2000), ARCHITECTURE] = 150
     same_template: Annotated[bool, ARCHITECTURE] = False
-    no_copy: Annotated[bool, PythonOnly] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,9 +78,7 @@ class ParaphraserTraining(Settings):
         batch_tokens: Size of a batch: pairs times pieces of the longest sentence.
         max_pieces: Leave out pairs with a sentence of more pieces, the end included.
         learning_rate: Highest learning rate of Adam (default: 0.001, with `base` 0.0001).
-        warmup: Steps in which the learning rate rises, at most a tenth of all steps.
-        schedule: How the learning rate falls afterwards: to zero in a line or half a cosine, with the inverse square
-            root of the steps, or not at all.
+        warmup: Steps in which the learning rate rises, at most a tenth of all steps; it falls in a line to zero.
         label_smoothing: Probability mass that a target spreads evenly over all pieces.
         held_out: Share of the references that are measured and not trained on.
         evaluations: Number of times that loss, perplexity and BLEU of held-out pairs are measured.
@@ -108,7 +99,6 @@ class ParaphraserTraining(Settings):
     max_pieces: Annotated[int, Range(at_least=2, at_most=MAX_PIECES)] = 80
     learning_rate: Annotated[float, Range(above=0, at_most=1e30)] | None = None
     warmup: Annotated[int, Range(at_least=0), OPTIMIZATION] = 200
-    schedule: Annotated[Literal["linear", "cosine", "inverse-sqrt", "constant"], OPTIMIZATION] = "linear"
     label_smoothing: Annotated[Dropout, OPTIMIZATION] = 0.1
     held_out: Annotated[float, Range(at_least=0, at_most=0.9)] = 0.01
     evaluations: Annotated[Count, OPTIMIZATION] = 5
@@ -118,18 +108,6 @@ class ParaphraserTraining(Settings):
     report_to: Annotated[str | None, RunOnly, Advanced] = None
     seed: Seed = 1
     checkpoint_seconds: Annotated[float, Range(at_least=0), RunOnly, OPTIMIZATION] = 600
-
-    def rate(self, step: int, steps: int) -> float:
-        """Learning rate of a step, counted from 0, of all `steps`, as a share of `learning_rate`."""
-        warmup = min(self.warmup, steps // 10)
-        if step < warmup:
-            return step / warmup
-        if self.schedule == "constant":
-            return 1.0
-        if self.schedule == "inverse-sqrt":
-            return math.sqrt(max(1, warmup) / max(1, warmup, step))
-        left = max(0.0, (steps - step) / max(1, steps - warmup))
-        return (1 - math.cos(math.pi * left)) / 2 if self.schedule == "cosine" else left
 
 
 # Below it a paraphrase usually means something else.
@@ -170,24 +148,24 @@ class ParaphraseConfig(Settings):
     """
 
     n: Beams = 1
-    beams: Annotated[Beams, SEARCH] = 4
-    groups: Annotated[Beams, SEARCH] = 1
-    diversity: Annotated[float, Range(at_least=0), SEARCH] = 0.5
-    sample: Annotated[bool, SEARCH] = False
-    temperature: Annotated[float, Range(above=0), SEARCH] = 1.0
-    top_p: Annotated[float, Range(above=0, at_most=1), SEARCH] = 1.0
-    max_length: Annotated[int, Range(at_least=2, at_most=MAX_PIECES), SEARCH] = 80
+    beams: Annotated[Beams, DECODING] = 4
+    groups: Annotated[Beams, DECODING] = 1
+    diversity: Annotated[float, Range(at_least=0), DECODING] = 0.5
+    sample: Annotated[bool, DECODING] = False
+    temperature: Annotated[float, Range(above=0), DECODING] = 1.0
+    top_p: Annotated[float, Range(above=0, at_most=1), DECODING] = 1.0
+    max_length: Annotated[int, Range(at_least=2, at_most=MAX_PIECES), DECODING] = 80
     min_score: Cosine | None = None
     max_overlap: Share | None = None
     max_mutual_overlap: Annotated[Share | None, Advanced] = None
     keep_copies: Annotated[bool, Advanced] = False
-    has_template: Annotated[bool | None, SEARCH] = None
-    trees: Annotated[Beams, SEARCH] = 4
+    has_template: Annotated[bool | None, DECODING] = None
+    trees: Annotated[Beams, DECODING] = 4
     order: Literal["probability", "score"] = "probability"
     batch_tokens: Annotated[int | None, Range(at_least=1, at_most=10_000_000), RunOnly, PythonOnly] = None
     device: Annotated[str | None, RunOnly] = None
     dtype: Annotated[Literal["auto", "float32", "float16", "bfloat16"], PythonOnly] = "auto"
-    seed: Annotated[Seed, SEARCH] = 1
+    seed: Annotated[Seed, DECODING] = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -222,78 +200,38 @@ class ParaphraseConfig(Settings):
         return -(-beams // self.groups) * self.groups
 
 
-@dataclass(frozen=True)
-class ParaphraseEvaluationData(Settings):
-    """Which sentences of pairs paraphrasers are evaluated on.
-
-    Attributes:
-        direction: Translations are paraphrased and references are what they should be, or the reverse. A sentence
-            with several references is one item.
-        held_out: Only pairs whose reference was held out of the training of each model.
-        items: Maximum number of sentences, sampled at random by the seed of the search; 0 for all.
-    """
-
-    direction: Annotated[Literal["to-reference", "to-translation"], SENTENCES] = "to-reference"
-    held_out: bool = False
-    items: Annotated[int, Range(at_least=0), SENTENCES] = 500
-
-
 # Short for settings of a decoding.
-SEARCH_WORDS: dict[str, dict[str, Any]] = {"greedy": {"beams": 1, "n": 1}, "sample": {"sample": True}}
+SHORT_DECODINGS: dict[str, dict[str, Any]] = {"greedy": {"beams": 1, "n": 1}, "sample": {"sample": True}}
 # Settings that are the same for all decodings of an evaluation.
 COMMON_SETTINGS = ("device", "dtype", "batch_tokens", "seed", "max_length")
 
 
 @dataclass(frozen=True)
 class Decoding:
-    """A search configuration: its name as given, its own settings, and all settings."""
+    """A decoding: its name as given, the settings that the name says, and all settings."""
 
     name: str
     settings: dict[str, Any]
     config: ParaphraseConfig
 
-    @classmethod
-    def read(cls, name: str, settings: Mapping[str, Any], base: ParaphraseConfig) -> Decoding:
-        """Parse settings, which may be text; `base` provides the missing ones."""
+
+def read_decodings(names: Sequence[str], base: ParaphraseConfig) -> list[Decoding]:
+    """Read decodings such as `beams=8,groups=4`, `greedy` or `sample`; other settings are those of `base`."""
+    found = []
+    for name in names:
+        values: dict[str, Any] = {}
+        for part in name.split(","):
+            own = SHORT_DECODINGS.get(part) or named_values(part)
+            if own is None:
+                raise InputError(
+                    f"{name!r}: expected NAME=VALUE with commas between, such as beams=4, found {part!r}"
+                    f"{perhaps(part, list(SHORT_DECODINGS))}",
+                    option="compare",
+                )
+            values |= own
         try:
-            (own,) = values_for([ParaphraseConfig], settings, "decodings", without=COMMON_SETTINGS)
-            return cls(name, own, replace(base, **own))
+            (settings,) = values_for([ParaphraseConfig], values, "compare", without=COMMON_SETTINGS)
+            found.append(Decoding(name, settings, replace(base, **settings)))
         except InputError as error:
-            raise InputError(f"{name}: {error}", option="decodings") from None
-
-
-def read_decodings(given: Sequence[str], base: ParaphraseConfig) -> list[Decoding]:
-    """Read decodings: texts such as `beams=8,groups=4`, `greedy` or `sample`; or one YAML file.
-
-    `base` has the settings that they do not have.
-    """
-    if len(given) == 1 and Path(given[0]).suffix.lower() in (".yaml", ".yml"):
-        path = Path(given[0]).expanduser()
-        expected = "names of decodings, with settings below each, such as `beams 8: {beams: 8, n: 3}`"
-        values = read_yaml(path, expected)
-        if not values or not all(isinstance(each, dict) for each in values.values()):
-            raise InputError(f"{path}: expected {expected}", path=path)
-        return [Decoding.read(str(name), settings, base) for name, settings in values.items()]
-    found = [Decoding.read(text, _parsed(text), base) for text in given]
-    if not found:
-        raise InputError("there is no decoding; name one, such as greedy or beams=4", option="decodings")
-    if len({each.name for each in found}) < len(found):
-        raise InputError(f"each decoding must be named once, got {' '.join(given)}", option="decodings")
+            raise InputError(f"{name}: {error}", option="compare") from None
     return found
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for part in filter(None, text.split(",")):
-        name, equals, value = part.strip().partition("=")
-        if equals:
-            values[name] = value
-        elif name in SEARCH_WORDS:
-            values |= SEARCH_WORDS[name]
-        else:
-            raise InputError(
-                f"{text!r}: expected NAME=VALUE with commas between, such as beams=4, found {part!r}"
-                f"{perhaps(name, list(SEARCH_WORDS))}",
-                option="decodings",
-            )
-    return values

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.parsing.parsers import NAMED_PARSERS, Parser, linearised_trees, open_parser
+from paranmt_hf.corpus.parsing.parsers import NAMED_PARSERS, Parser, open_parser
 from paranmt_hf.corpus.parsing.trees import Tree, read_tree, template_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
-from paranmt_hf.paraphrase.paraphraser import Paraphraser
+from paranmt_hf.paraphrase.paraphraser import Paraphraser, have_templates
 from paranmt_hf.paraphrase.record import ControlFigures
-from paranmt_hf.paraphrase.training_pairs import TrainingPairs, held_out_keys
+from paranmt_hf.paraphrase.templates import read_templates
+from paranmt_hf.paraphrase.training_data import TrainingPairs, held_out_keys
 
 logger = logging.getLogger(__name__)
-# Held-out sentences that are paraphrased, and the number of templates that each is asked for.
-SENTENCES, TEMPLATES = 100, 5
+SENTENCES = 100  # Held-out sentences that are paraphrased
+TEMPLATES = 5  # Number of templates that each is asked for
 
 
 class KnownTrees:
@@ -29,13 +31,13 @@ class KnownTrees:
     name = "known trees"
 
     def __init__(self, trees: dict[str, str], others: Parser | None) -> None:
-        self.of, self._others = trees, others
+        self.of, self.others = trees, others
         self.at_once = None if others is None else others.at_once
 
     def trees(self, sentences: Sequence[str]) -> Iterable[Tree | None]:
         """Look up the trees of sentences, or parse them."""
         unknown = [sentence for sentence in sentences if sentence not in self.of]
-        parsed = iter(self._others.trees(unknown) if self._others is not None else [None] * len(unknown))
+        parsed = iter(self.others.trees(unknown) if self.others is not None else [None] * len(unknown))
         return [read_tree(self.of[each]) if each in self.of else next(parsed) for each in sentences]
 
 
@@ -44,35 +46,35 @@ def measure_control(folder: Path, text: TrainingPairs, parser: str | None) -> Co
 
     `folder` holds the network as users load it, `parser` names the parser of the trees of its pairs.
     """
-    of_sources = held_out_trees(text)
-    if not of_sources:
+    known = KnownTrees(held_out_trees(text), _opened(parser))
+    if not known.of:
         return None
-    opened = _opened(parser)
-    known = KnownTrees(of_sources, opened)
     # A copy is right where the sentence has the template already.
     config = ParaphraseConfig(device="cpu", keep_copies=True)
-    paraphraser = Paraphraser(locate(folder), config, scorer=None, syntax=known, templates=TEMPLATES)
+    frequent = list(read_templates(folder))[:TEMPLATES]
+    paraphraser = Paraphraser(locate(folder), config, scorer=None, syntax=known, templates=frequent)
     sentences = list(known.of)
     probable = paraphraser(sentences, has_template=False)
     made = [(sentence, each) for sentence, own in zip(sentences, probable, strict=True) for each in own]
     if not made:
         return None
-    names = ("template_match", "found", "other_template_match", "other_found")
-    shares: dict[str, float | None] = dict.fromkeys(names)
-    if opened is not None:
-        trees = linearised_trees(known, [each.text for _, each in made])
-        pairs = zip(made, trees, strict=True)
-        match = np.array([tree is not None and template_of(tree) == each.template for (_, each), tree in pairs])
-        searched = paraphraser(sentences, keep_copies=False)
-        kept = {(text, each.template) for text, own in zip(sentences, searched, strict=True) for each in own}
-        found = np.array([(sentence, each.template) in kept for sentence, each in made])
-        # Whether the template is not that of the sentence.
-        other = np.array([template_of(known.of[sentence]) != each.template for sentence, each in made])
-        shares |= {"template_match": float(match.mean()), "found": float(found.mean())}
-        if other.any():
-            shares |= {"other_template_match": float(match[other].mean()), "other_found": float(found[other].mean())}
     distinct = sum(len({each.text for each in own}) for own in probable) / len(made)
-    return ControlFigures(paraphrases=len(made), distinct=distinct, **shares)
+    figures = ControlFigures(len(made), distinct)
+    if known.others is None:
+        return figures
+    match = have_templates(known, [each.text for _, each in made], [each.template for _, each in made])
+    kept: set[tuple[str, str | None]] = set()
+    for sentence, own in zip(sentences, paraphraser(sentences, keep_copies=False), strict=True):
+        kept.update((sentence, each.template) for each in own)
+    found = np.array([(sentence, each.template) in kept for sentence, each in made])
+    figures = replace(figures, template_match=float(match.mean()), found=float(found.mean()))
+    # Whether the template is not that of the sentence.
+    other = np.array([template_of(known.of[sentence]) != each.template for sentence, each in made])
+    if other.any():
+        figures = replace(
+            figures, other_template_match=float(match[other].mean()), other_found=float(found[other].mean())
+        )
+    return figures
 
 
 def held_out_trees(text: TrainingPairs) -> dict[str, str]:

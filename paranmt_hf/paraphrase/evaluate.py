@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from paranmt_hf.corpus.reading.pairs import PairSelection
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paranmt_hf.corpus.reading.formats import open_table
+from paranmt_hf.corpus.reading.pairs import SIDES, Pairs, PairSelection
+from paranmt_hf.corpus.reading.tables import text_rows
+from paranmt_hf.corpus.statistics.draws import text_numbers
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.hub.repository import Model, plain_name, weights_checksum
-from paranmt_hf.paraphrase.config import Decoding, ParaphraseConfig, ParaphraseEvaluationData, read_decodings
-from paranmt_hf.paraphrase.figures import (
+from paranmt_hf.paraphrase.config import Decoding, ParaphraseConfig, read_decodings
+from paranmt_hf.paraphrase.measures import (
+    COPIED,
     NOISY,
-    MatchTemplates,
-    Output,
-    ParaphraseData,
-    ParaphraseItems,
+    REFERENCE,
+    Items,
+    NormalisationMeasures,
     ParaphraseMeasures,
-    canonical_figures,
-    group,
-    is_outputs,
-    read_outputs,
 )
-from paranmt_hf.paraphrase.noise import KINDS, WORD_RATE, add_noise
-from paranmt_hf.util.files import checksum, listed
-from paranmt_hf.util.markers import Advanced, Group, Prefixed, Range
+from paranmt_hf.paraphrase.noise import KINDS, add_noise
+from paranmt_hf.paraphrase.paraphrase_file import PARAPHRASE_SUFFIXES
+from paranmt_hf.paraphrase.record import ParaphraserRecord
+from paranmt_hf.util.files import checksum, listed, source_name
+from paranmt_hf.util.markers import Advanced, Group, Prefixed, Range, Share
 from paranmt_hf.util.optional import versions
-from paranmt_hf.util.settings import is_given, option_words
+from paranmt_hf.util.settings import Settings, is_given, option_words
+from paranmt_hf.util.wording import brief
 from paranmt_hf.version import __version__
 
 DECODINGS = (
@@ -43,297 +51,322 @@ DECODINGS = (
     "sample,top_p=0.9",
     "sample",
 )
-EXAMPLES = 10
-COPIED, REFERENCE = "copied input", "first reference"
-# Examples of canonicalisation that a summary shows.
-SHOWN_EXAMPLES = 5
-PARAPHRASES_NOTE = (
-    "BLEU and METEOR against the references, self-BLEU against the input, BLEU among the outputs of a sentence; "
-    "numbers, negation, names, addresses: % of the paraphrases that differ in one from their input."
-)
-CANONICAL_NOTE = "Edits for each 100 characters or words of the clean sentence."
+EXAMPLES, SHOWN_EXAMPLES = 10, 5  # Sentences whose outputs are kept, and that the summary shows
+OUTPUT_COLUMNS = ("source", "paraphrase", "rank")
 PACKAGES = ("torch", "transformers", "sacrebleu", "nltk")
+
+
+@dataclass(frozen=True)
+class MeasuredSentences(Settings):
+    """Which sentences paraphrasers are evaluated on.
+
+    Attributes:
+        direction: Translations are paraphrased and references are what they should be, or the reverse. A sentence
+            with several references is one item.
+        held_out: Only pairs whose reference was held out of the training of each model.
+        items: Maximum number of sentences, sampled at random by the seed of the decoding; 0 for all.
+        noise: Evaluate how noisy sentences are brought into a standard form: add noise to the references, where each
+            word changes with this probability, such as 0.15. With 0 the sentences of the data are noisy already, and
+            their references the standard form.
+    """
+
+    direction: Literal["to-reference", "to-translation"] = "to-reference"
+    held_out: bool = False
+    items: Annotated[int, Range(at_least=0)] = 500
+    noise: Share | None = None
 
 
 def evaluate_paraphrases(
     models: str | Path | Sequence[str | Path],
     *,
     data: str | Path | Sequence[str | Path] = (),
-    items: ParaphraseEvaluationData | None = None,
-    decodings: Sequence[str] = DECODINGS,
-    search: Annotated[ParaphraseConfig | None, Group()] = None,
+    columns: Mapping[str, str] | None = None,
+    sentences: MeasuredSentences | None = None,
+    compare: Sequence[str] = (),
+    decoding: Annotated[ParaphraseConfig | None, Group()] = None,
     selection: Annotated[PairSelection | None, Group(), Prefixed, Advanced] = None,
     scorer: Annotated[str | Path | None, Advanced] = None,
-    template_parser: Annotated[str | None, Advanced] = None,
 ) -> Evaluation:
-    """Evaluate paraphrasers over decodings, and files of paraphrases.
+    """Evaluate paraphrasers over decodings, and files of paraphrases; or the normalisation of noisy sentences.
+
+    With `noise` the figures are the edit distance to the clean sentences, BLEU and the share of equal sentences,
+    before and after, and what changes in clean sentences (ParaNMT-50M, section 6, table 11).
 
     Args:
-        models: Folders or Hub ids of encoder-decoders, and files that `paraphrase_file` wrote.
-        data: A TSV file with a sentence and a reference on each line, or pairs, as for training. Files of paraphrases
-            can do without; then nothing is compared with references.
-        items: Which sentences.
-        decodings: How models search: `greedy`, `beams=8`, `beams=8,groups=4,n=3`, `sample,temperature=0.7`; or one
-            YAML file, names with fields of `ParaphraseConfig` below each.
-        search: Settings of all decodings.
+        models: Folders or Hub ids of encoder-decoders, and files that `paranmt paraphrase text` wrote.
+        data: Pairs, as for training. Files of paraphrases can do without; then nothing is compared with references.
+        columns: Columns of `data` with other names: reference=sentence1,translation=sentence2.
+        sentences: Which sentences.
+        compare: Decodings to compare: `greedy`, `beams=8`, `beams=8,groups=4,n=3`, `sample,temperature=0.7` (default:
+            seven of them; with `noise`, beams=4).
+        decoding: Settings of all decodings.
         selection: Which pairs.
         scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
             encoder of this package).
-        template_parser: `link-grammar` or `stanza`: parses the paraphrases of files with a column `template`, to
-            measure how many have theirs.
     """
-    from paranmt_hf.paraphrase.loading import locate_paraphraser
+    from paranmt_hf.paraphrase.models import locate_paraphraser
 
     models, data = listed(models), listed(data)
-    items, selection = items or ParaphraseEvaluationData(), selection or PairSelection()
-    encoder, asked = NamedEncoder.of(scorer), search or ParaphraseConfig()
-    # Copies are measured too.
-    base = replace(asked, keep_copies=True)
+    sentences, selection = sentences or MeasuredSentences(), selection or PairSelection()
+    common, encoder = decoding or ParaphraseConfig(), NamedEncoder.of(scorer)
     if not models:
         raise InputError("name a paraphraser, or a file that `paranmt paraphrase text` wrote", option="models")
     located = {str(name): None if is_outputs(name) else locate_paraphraser(name) for name in models}
-    own = [model for model in located.values() if model is not None]
-    if own and not data:
-        raise InputError("data is missing: a TSV file with sentences and references, or pairs", option="data")
-    ways = read_decodings(decodings, base)
-    outputs = {name: read_outputs(Path(name).expanduser()) for name, model in located.items() if model is None}
-    if template_parser is not None and not any(
-        any(each.templates) for found in outputs.values() for each in found.values()
-    ):
-        raise InputError("template_parser needs files with a column template, and no file has one")
-    given = ParaphraseData(data, items, selection, asked.seed, own)
-    found = given.items() if data else None
-    measures = ParaphraseMeasures(encoder.load(), _matching(template_parser))
-    command = _command("evaluate", models, given, asked, decodings if own else ())
+    paraphrasers = [model for model in located.values() if model is not None]
+    if sentences.noise is not None and len(paraphrasers) < len(located):
+        raise InputError("noisy sentences are given to models; leave out the files of paraphrases", option="noise")
+    if paraphrasers and not data:
+        raise InputError("data is missing: pairs of sentences and references", option="data")
+    decodings = read_decodings(
+        compare or (DECODINGS if sentences.noise is None else ("beams=4",)),
+        # A copy is an output like any other.
+        replace(common, keep_copies=True),
+    )
+    items = None
+    if data:
+        pairs = Pairs(data, selection, columns=columns, seed=common.seed)
+        items = read_items(", ".join(map(source_name, data)), pairs, sentences, common.seed, paraphrasers)
+    measures = ParaphraseMeasures(encoder) if sentences.noise is None else NormalisationMeasures()
+    notes = [measures.note]
+    if items is not None and items.noise.get("unchanged"):
+        notes.append(f"{items.noise['unchanged']:,} more, which noise did not change, are left out.")
+    command = _command(models, items, sentences, common, selection, compare)
     results = []
     for name, model in located.items():
         if model is None:
-            measured, rows, examples = _of_file(Path(name), outputs[name], found, measures)
+            path = Path(name).expanduser()
+            measured, outputs = _outputs_of(path, items)
+            weights = f"sha256:{checksum(path)}"
+            rows = measures.rows(path.name, measured, outputs)
+            by_decoding = {path.name: outputs}
         else:
-            assert found is not None
-            measured, rows, examples = found, *_of_model(model, found, ways, measures, encoder)
+            assert items is not None
+            measured, weights = items, weights_checksum(model.folder)
+            rows, by_decoding = _evaluate_model(model, items, decodings, measures, encoder)
         results.append(
             Results(
-                kind="paraphrases",
+                kind=measures.kind,
                 model=plain_name(name) if model else Path(name).name,
-                weights=weights_checksum(model.folder) if model else f"sha256:{checksum(Path(name).expanduser())}",
+                weights=weights,
                 data={measured.name: measured.checksum},
                 settings={
-                    **_settings(given, base),
+                    "sentences": asdict(sentences),
+                    "pairs": asdict(selection),
+                    "decoding": asdict(common),
                     "references": sum(map(len, measured.references)),
-                    "variants": {**measures.variants, "scorer": encoder.identity},
+                    "noise": measured.noise,
+                    "variants": measures.settings,
                     "command": command,
                 },
-                tables={"Decoding": [*rows, *_baselines(measured, measures)]},
-                notes=[PARAPHRASES_NOTE],
-                examples=examples,
+                tables={"Decoding": [*rows, *measures.baselines(measured)]},
+                notes=notes,
+                examples=_examples(measured, by_decoding),
                 versions={"paranmt-hf": __version__, **versions(PACKAGES)},
             )
         )
-    return Evaluation(results, (together,), each=False)
+    return Evaluation(results, (together,) if sentences.noise is None else (together, examples_of_noise), each=False)
+
+
+def read_items(name: str, pairs: Pairs, config: MeasuredSentences, seed: int, models: Sequence[Model]) -> Items:
+    """Read the sentences that `models` are evaluated on."""
+    reference, translation = SIDES
+    source, wanted = (translation, reference) if config.direction == "to-reference" else (reference, translation)
+    # Noise is added to each reference once.
+    key = reference if config.noise else source
+    tables = pairs.batches()
+    if config.held_out:
+        tables = _held_out(tables, models)
+    table = _sampled(tables, key, config.items, seed)
+    if not table.num_rows:
+        more = "held out of training " if config.held_out else ""
+        raise InputError(f"{name}: no pair {more}is left to measure; look at the options that choose", option="data")
+    if config.noise:
+        return _noisy_items(name, list(dict.fromkeys(table[reference].to_pylist())), config.noise, seed)
+    grouped: dict[str, dict[str, None]] = {}
+    for sentence, other in zip(table[source].to_pylist(), table[wanted].to_pylist(), strict=True):
+        grouped.setdefault(" ".join(sentence.split()), {})[" ".join(other.split())] = None
+    references = [list(own) for own in grouped.values()]
+    if config.noise is None:
+        return Items(name, list(grouped), references)
+    clean = [own[0] for own in references]
+    return Items(name, [*grouped, *clean], [[each] for each in clean] * 2)
+
+
+def _held_out(tables: Iterator[pa.Table], models: Sequence[Model]) -> Iterator[pa.Table]:
+    """Keep the pairs whose reference was held out of the training of all models."""
+    from paranmt_hf.paraphrase.training_data import held_out_keys
+
+    if not models:
+        raise InputError("`held_out` is about the training of models; name one", option="held_out")
+    shares = []
+    for model in models:
+        shares.append(ParaphraserRecord.read(model.folder).settings.training.held_out)
+        if not shares[-1]:
+            raise InputError(
+                f"{model.name} was trained with nothing held out; leave out `held_out`", option="held_out"
+            )
+    for table in tables:
+        # What a smaller share holds out, a larger one does too.
+        yield table.filter(pa.array(held_out_keys(table["reference"], min(shares))))
+
+
+def _sampled(tables: Iterator[pa.Table], key: str, count: int, seed: int) -> pa.Table:
+    """Keep all rows of `count` values of a column, sampled at random (all for 0); only these rows are in memory."""
+    kept = pa.table({side: pa.array([], pa.string()) for side in SIDES})
+    for table in tables:
+        table = table.select(SIDES).filter(pc.greater(pc.utf8_length(pc.utf8_trim_whitespace(table[key])), 0))
+        kept = pa.concat_tables([kept, table])
+        if count and kept.num_rows:
+            numbers = text_numbers(kept[key], salt=f"{seed}")
+            distinct = np.unique(numbers)
+            if len(distinct) > count:
+                kept = kept.filter(pa.array(numbers < distinct[count]))
+    return kept
+
+
+def _noisy_items(name: str, references: Sequence[str], rate: float, seed: int) -> Items:
+    """Add noise to references; those that it does not change measure nothing, and are left out."""
+    noisy, clean, changes = [], [], Counter[str]()
+    for reference in references:
+        sentence = " ".join(reference.split())
+        text, kinds = add_noise(sentence, rate, seed)
+        if kinds:
+            noisy.append(text)
+            clean.append(sentence)
+            changes.update(kinds)
+    if not noisy:
+        raise InputError(
+            f"noise {rate:g} changed none of {len(references)} sentences; give a higher one, or more sentences",
+            option="noise",
+        )
+    about = {"unchanged": len(references) - len(noisy), "changes": {kind: changes[kind] for kind in KINDS}}
+    return Items(name, [*noisy, *clean], [[each] for each in clean] * 2, about)
+
+
+def is_outputs(name: str | Path) -> bool:
+    """Whether a path is a file of paraphrases rather than a model."""
+    path = Path(name).expanduser()
+    return path.is_file() or (path.suffix.lower() in PARAPHRASE_SUFFIXES and not path.is_dir())
+
+
+def read_outputs(path: Path) -> dict[str, list[str]]:
+    """Read the paraphrases of each sentence, the best first.
+
+    The file has the columns `source`, `paraphrase` and `rank`, from 1 (0 if a sentence has none).
+    """
+    table = open_table(path, OUTPUT_COLUMNS)
+    if missing := [name for name in OUTPUT_COLUMNS if name not in table.names]:
+        raise InputError(
+            f"{path} has no column {', '.join(missing)}; expected a file that `paranmt paraphrase text` wrote",
+            option="models",
+            path=path,
+        )
+    found: dict[str, list[tuple[int, str]]] = {}
+    for place, (source, paraphrase, rank) in text_rows(table, OUTPUT_COLUMNS, ["rank"]):
+        if not re.fullmatch(r"\d*(\.0)?", rank):
+            raise InputError(
+                f"{place}: expected a whole number in column 'rank', found {brief(rank)}", path=path, option="models"
+            )
+        if source:
+            own = found.setdefault(source, [])
+            if paraphrase and float(rank or 0):
+                own.append((int(float(rank)), paraphrase))
+    # A sentence that is in the input twice has the same paraphrases twice.
+    return {source: list(dict.fromkeys(text for _, text in sorted(own))) for source, own in found.items()}
+
+
+def _outputs_of(path: Path, items: Items | None) -> tuple[Items, list[list[str]]]:
+    """The sentences that a file of paraphrases shares with the data, or all of the file without data; and outputs."""
+    found = read_outputs(path)
+    if items is None:
+        items = Items(path.name, list(found), [[] for _ in found])
+    shared = [row for row, source in enumerate(items.sources) if source in found]
+    if not shared:
+        raise InputError(f"{path} holds none of the sentences of {items.name}", option="models", path=path)
+    sources = [items.sources[row] for row in shared]
+    return Items(items.name, sources, [items.references[row] for row in shared]), [found[each] for each in sources]
+
+
+def _evaluate_model(
+    model: Model,
+    items: Items,
+    decodings: Sequence[Decoding],
+    measures: ParaphraseMeasures | NormalisationMeasures,
+    scorer: NamedEncoder,
+) -> tuple[list[Row], dict[str, list[list[str]]]]:
+    """Rows of each decoding, and its outputs."""
+    from paranmt_hf.paraphrase.paraphraser import Paraphraser
+
+    # The time is that of the decoding alone, so nothing is scored unless a decoding chooses by scores.
+    scored = any(decoding.config.scored_for for decoding in decodings)
+    paraphraser = Paraphraser(model, decodings[0].config, scorer=scorer.load() if scored else None)
+    paraphraser.paraphrase(items.sources[:1], decodings[0].config)
+    rows, outputs = [], {}
+    for decoding in decodings:
+        began = time.perf_counter()
+        found = paraphraser.paraphrase(items.sources, decoding.config)
+        seconds = time.perf_counter() - began
+        outputs[decoding.name] = [[each.text for each in own.paraphrases] for own in found]
+        first, *others = measures.rows(decoding.name, items, outputs[decoding.name])
+        values = first.values | {"sentences_per_second": len(items.sources) / seconds}
+        rows += [replace(first, values=values, details={"settings": decoding.settings, "seconds": seconds}), *others]
+    return rows, outputs
+
+
+def _examples(items: Items, outputs: Mapping[str, list[list[str]]]) -> list[dict[str, Any]]:
+    """The first sentences with their references and outputs."""
+    examples = []
+    for row in range(min(EXAMPLES, len(items.sources))):
+        own = {name: texts[row] for name, texts in outputs.items()}
+        examples.append({"source": items.sources[row], "references": items.references[row], "outputs": own})
+    return examples
 
 
 def together(results: Sequence[Results]) -> str:
     """Format one table of several models; rows that no model generated are shown once for each set of sentences."""
     if len(results) == 1:
         return results[0].text()
-    rows = {}
+    rows: dict[tuple[Any, ...], Row] = {}
     for own in results:
+        data = tuple(own.data.values())
         for row in own.rows:
-            shared = row.name in (COPIED, REFERENCE, NOISY)
-            named = row if shared or row.name == own.model else replace(row, name=f"{own.model}: {row.name}")
-            rows[named.name, tuple(own.data.values()) if shared else own.model] = named
+            if row.name in (COPIED, REFERENCE, NOISY):
+                rows[row.name, data] = row
+            else:
+                name = row.name if row.name == own.model else f"{own.model}: {row.name}"
+                rows[name, own.model] = replace(row, name=name)
     (title,) = results[0].tables
     return replace(results[0], tables={title: list(rows.values())}).text()
 
 
-def canonical_examples(results: Sequence[Results]) -> str:
-    """Format some of the noisy sentences, with the first model's outputs."""
-    return "\n\n".join(
-        f"  noisy   {each['noisy']}\n  output  {each['output']}\n  clean   {each['clean']}"
-        for each in results[0].examples[:SHOWN_EXAMPLES]
-    )
-
-
-def _matching(parser: str | None) -> MatchTemplates | None:
-    """Return a function that selects the paraphrases with the requested template, by the trees of a parser."""
-    if parser is None:
-        return None
-    from paranmt_hf.corpus.parsing.parsers import open_parser, parse_sentences
-    from paranmt_hf.corpus.parsing.trees import linearised, read_template, template_of
-
-    trees = open_parser(parser)
-
-    def match(texts: list[str], templates: list[str]) -> list[bool]:
-        found = parse_sentences(trees, texts, lambda tree: template_of(linearised(tree)))
-        return [own == read_template(wanted) for own, wanted in zip(found, templates, strict=True)]
-
-    return match
-
-
-def _baselines(items: ParaphraseItems, measures: ParaphraseMeasures) -> list[Row]:
-    """Scores of copies of the input, and of the references."""
-    copied = [Output([source], []) for source in items.sources]
-    count = len(items.sources)
-    rows = [Row(name=COPIED, items=count, values=measures(items, copied))]
-    if items.has_references:
-        references = [Output(own, []) for own in items.references]
-        values = measures(items, references, against_references=False)
-        rows.append(Row(name=REFERENCE, items=count, values=values))
-    return rows
-
-
-def _of_model(
-    model: Model,
-    items: ParaphraseItems,
-    decodings: Sequence[Decoding],
-    measures: ParaphraseMeasures,
-    scorer: NamedEncoder,
-) -> tuple[list[Row], list[dict[str, Any]]]:
-    """Evaluate each decoding."""
-    from paranmt_hf.paraphrase.paraphraser import Paraphraser
-
-    # The time is that of the search alone, so nothing is scored unless a decoding chooses by scores.
-    scored = any(decoding.config.scored_for for decoding in decodings)
-    paraphraser = Paraphraser(model, decodings[0].config, scorer=scorer.load() if scored else None)
-    paraphraser.paraphrase(items.sources[:1], decodings[0].config)
-    rows, examples = [], _examples(items)
-    for decoding in decodings:
-        began = time.perf_counter()
-        found = paraphraser.paraphrase(items.sources, decoding.config)
-        seconds = time.perf_counter() - began
-        outputs = [Output([each.text for each in own.paraphrases], []) for own in found]
-        count = len(items.sources)
-        values = measures(items, outputs) | {"sentences_per_second": count / seconds}
-        details = {"settings": decoding.settings, "seconds": seconds}
-        rows.append(Row(name=decoding.name, items=count, values=values, details=details))
-        for example, output in zip(examples, outputs, strict=False):
-            example["outputs"][decoding.name] = output.texts
-    return rows, examples
-
-
-def _examples(items: ParaphraseItems) -> list[dict[str, Any]]:
-    shown = zip(items.sources[:EXAMPLES], items.references[:EXAMPLES], strict=True)
-    return [{"source": source, "references": own, "outputs": {}} for source, own in shown]
-
-
-def _of_file(
-    path: Path, found: dict[str, Output], items: ParaphraseItems | None, measures: ParaphraseMeasures
-) -> tuple[ParaphraseItems, list[Row], list[dict[str, Any]]]:
-    """Evaluate a file of paraphrases on those sentences of the data that it has; without data on its own sentences."""
-    if items is None:
-        known = ParaphraseItems(path.name, list(found), [[] for _ in found])
-    else:
-        rows = [row for row, source in enumerate(items.sources) if source in found]
-        known = ParaphraseItems(
-            items.name, [items.sources[row] for row in rows], [items.references[row] for row in rows]
-        )
-    if not known.sources:
-        what = f"none of the sentences of {items.name}" if items else "no sentence"
-        raise InputError(f"{path} holds {what}; expected the result of `paranmt paraphrase text` for such sentences")
-    outputs = [found[source] for source in known.sources]
-    examples = _examples(known)
-    for example, output in zip(examples, outputs, strict=False):
-        example["outputs"][path.name] = output.texts
-    return known, [Row(name=path.name, items=len(outputs), values=measures(known, outputs))], examples
-
-
-def evaluate_canonical(
-    models: str | Path | Sequence[str | Path],
-    *,
-    data: str | Path | Sequence[str | Path],
-    items: ParaphraseEvaluationData | None = None,
-    noise: Annotated[float, Range(above=0, at_most=1)] = WORD_RATE,
-    search: Annotated[ParaphraseConfig | None, Group()] = None,
-    selection: Annotated[PairSelection | None, Group(), Prefixed, Advanced] = None,
-) -> Evaluation:
-    """Evaluate the normalisation of noisy sentences (ParaNMT-50M, section 6, table 11).
-
-    Args:
-        models: Folders or Hub ids of encoder-decoders.
-        data: A TSV file with a noisy and a clean sentence on each line; or pairs, to whose references noise is added.
-        items: Which sentences.
-        noise: Probability that a word of a reference changes.
-        search: How models search.
-        selection: Which pairs.
-    """
-    from paranmt_hf.paraphrase.loading import locate_paraphraser
-    from paranmt_hf.paraphrase.paraphraser import Paraphraser
-
-    models, data = listed(models), listed(data)
-    items, selection = items or ParaphraseEvaluationData(), selection or PairSelection()
-    asked = search or ParaphraseConfig()
-    # A clean sentence must stay as it is.
-    config = replace(asked, n=1, keep_copies=True)
-    if not models:
-        raise InputError("name a paraphraser", option="models")
-    located = {str(name): locate_paraphraser(name) for name in models}
-    given = ParaphraseData(data, items, selection, asked.seed, list(located.values()))
-    noisy, clean, about = _noisy(given, noise)
-    command = _command("canonical", models, given, asked)
-    if about:
-        command += f" --noise {noise:g}"
-    notes = [CANONICAL_NOTE]
-    if about and about["unchanged"]:
-        notes.append(f"{about['unchanged']:,} more, which noise did not change, are left out.")
-    results = []
-    for name, model in located.items():
-        paraphraser = Paraphraser(model, config, scorer=None)
-        made, of_clean = (
-            [own.paraphrases[0].text if own.paraphrases else None for own in paraphraser.paraphrase(texts)]
-            for texts in (noisy, clean)
-        )
-        rows, examples = canonical_figures(noisy, clean, made, of_clean)
-        results.append(
-            Results(
-                kind="canonical",
-                model=plain_name(name),
-                weights=weights_checksum(model.folder),
-                data={given.name: group(given.name, zip(noisy, clean, strict=True)).checksum},
-                settings={**_settings(given, config), "noise": about, "command": command},
-                tables={"Sentences": rows},
-                notes=notes,
-                examples=examples,
-                versions={"paranmt-hf": __version__, **versions(PACKAGES)},
-            )
-        )
-    return Evaluation(results, (together, canonical_examples), each=False)
-
-
-def _noisy(given: ParaphraseData, rate: float) -> tuple[list[str], list[str], dict[str, Any] | None]:
-    """Noisy and clean sentences, and scores of the noise if it was added here."""
-    if given.is_tsv:
-        rows = [[" ".join(side.split()) for side in row] for row in given.rows()]
-        return [noisy for noisy, _ in rows], [clean for _, clean in rows], None
-    clean = given.references()
-    made = [(*add_noise(sentence, rate, given.seed), sentence) for sentence in clean]
-    # Unchanged sentences measure nothing.
-    changed = [row for row in made if row[1]]
-    if not changed:
-        raise InputError(f"noise {rate} changed none of {len(clean)} sentences; give a higher one, or more sentences")
-    kinds = {kind: sum(own.count(kind) for _, own, _ in changed) for kind in KINDS}
-    about = {"rate": rate, "unchanged": len(made) - len(changed), "changes": kinds}
-    return [noisy for noisy, _, _ in changed], [sentence for _, _, sentence in changed], about
-
-
-def _settings(given: ParaphraseData, config: ParaphraseConfig) -> dict[str, Any]:
-    return {"sentences": asdict(given.config), "pairs": asdict(given.selection), "search": asdict(config)}
+def examples_of_noise(results: Sequence[Results]) -> str:
+    """Format some noisy sentences with the outputs of the first model's first decoding."""
+    blocks = []
+    for each in results[0].examples[:SHOWN_EXAMPLES]:
+        outputs = next(iter(each["outputs"].values())) or [each["source"]]
+        blocks.append(f"  noisy   {each['source']}\n  output  {outputs[0]}\n  clean   {each['references'][0]}")
+    return "\n\n".join(blocks)
 
 
 def _command(
-    kind: str,
     models: Sequence[str | Path],
-    given: ParaphraseData,
-    search: ParaphraseConfig,
-    decodings: Sequence[str] = (),
+    items: Items | None,
+    sentences: MeasuredSentences,
+    decoding: ParaphraseConfig,
+    selection: PairSelection,
+    compare: Sequence[str],
 ) -> str:
     """Format the command, with paths shortened to names."""
     names = [Path(name).name if is_outputs(name) else plain_name(str(name)) for name in models]
-    words = ["paranmt", "paraphrase", kind, *names, *(["--data", *given.name.split(", ")] if given.data else [])]
-    words += option_words(given.config)
-    for name, settings in (("search", search), ("selection", given.selection)):
-        own = [entry for entry in settings.__dataclass_fields__ if is_given(settings, entry)]
-        words += [f"--{name}", ",".join(f"{entry}={getattr(settings, entry)}" for entry in own)] if own else []
-    if decodings and tuple(decodings) != DECODINGS:
-        words += ["--decodings", *map(str, decodings)]
+    words = ["paranmt", "paraphrase", "evaluate", *names]
+    if items is not None:
+        words += ["--data", *items.name.split(", ")]
+    words += option_words(sentences)
+    settings: Settings
+    for group, settings in (("decoding", decoding), ("selection", selection)):
+        given = [name for name in settings.__dataclass_fields__ if is_given(settings, name)]
+        if given:
+            words += [f"--{group}", ",".join(f"{name}={getattr(settings, name)}" for name in given)]
+    if compare:
+        words += ["--compare", *compare]
     return shlex.join(words)

@@ -76,7 +76,7 @@ class ParaphrasedFile(Result[ParaphrasedFileRecord]):
 
 
 def without_lines(notes: dict[str, int]) -> list[str]:
-    """Summary lines about sentences without a paraphrase."""
+    """Lines of a summary about sentences without a paraphrase."""
     return [f"  without  {count:>12,} {note}" for note, count in notes.items() if count]
 
 
@@ -204,17 +204,19 @@ class ParaphraseStage:
         # Before torch is imported, which takes seconds.
         check_name(self.model)
         from paranmt_hf.corpus.translation.translator import resolve_device
-        from paranmt_hf.paraphrase.loading import locate_paraphraser, torch_dtype
+        from paranmt_hf.paraphrase.models import locate_paraphraser, torch_dtype
 
-        files, control = locate_paraphraser(self.model), self.control
-        check_control(files, templates=control is not None)
+        files = locate_paraphraser(self.model)
+        check_control(files, templates=self.control is not None)
         dtype = str(torch_dtype(self.config, resolve_device(self.config.device))).removeprefix("torch.")
-        return {
+        identity: dict[str, Any] = {
             "model": {"name": files.name, "revision": files.revision},
             "generation": {**as_json(self.config), "dtype": dtype},
             "scorer": self.scorer.identity,
-            **({"templates": list(control.templates), "trees": control.trees.identity} if control else {}),
         }
+        if self.control is not None:
+            identity |= {"templates": list(self.control.templates), "trees": self.control.trees.identity}
+        return identity
 
     def load(self) -> Work:
         """Load the paraphraser; returns a function that paraphrases a shard."""
@@ -227,10 +229,12 @@ class ParaphraseStage:
         files = locate(self.model)
         if files.revision != self.identity["model"]["revision"]:
             raise InputError(f"{self.model} has changed since the work began; put the former model back")
-        control: dict[str, Any] = {}
-        if self.control is not None:
-            control = {"syntax": self.control.trees.load(), "templates": self.control.templates}
-        paraphraser = Paraphraser(files, self.config, scorer=self.scorer.load(), **control)
+        scorer = self.scorer.load()
+        if self.control is None:
+            paraphraser = Paraphraser(files, self.config, scorer=scorer)
+        else:
+            trees, templates = self.control.trees.load(), self.control.templates
+            paraphraser = Paraphraser(files, self.config, scorer=scorer, syntax=trees, templates=templates)
 
         def paraphrased(window: pa.Table) -> tuple[pa.Table, Counter[str]]:
             found = paraphrase_table(window, paraphraser, self.schema)
@@ -250,10 +254,9 @@ def paraphrase_table(table: pa.Table, paraphraser: Any, schema: pa.Schema) -> pa
     for index, source, result in zip(
         table["index"].to_pylist(), sources, paraphraser.paraphrase(sources), strict=True
     ):
-        line = {"index": index, "source": source}
         for rank, each in enumerate(result.paraphrases, 1):
-            found = {"paraphrase": each.text, "template": each.template, "score": each.score}
-            rows.append({**line, **found, "rank": rank})
+            rows.append({"index": index, "source": source, "paraphrase": each.text, "rank": rank})
+            rows[-1] |= {"template": each.template, "score": each.score}
         if not result.paraphrases:
-            rows.append({**line, "rank": 0, "note": result.note})
-    return pa.table({name: [row.get(name) for row in rows] for name in schema.names}, schema=schema)
+            rows.append({"index": index, "source": source, "rank": 0, "note": result.note})
+    return pa.Table.from_pylist(rows, schema)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, compress
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 
 from paranmt_hf.corpus.parsing.parsers import Parser, linearised_trees, open_parser
 from paranmt_hf.corpus.parsing.tree_file import TreeFile
+from paranmt_hf.corpus.parsing.trees import template_of
 from paranmt_hf.corpus.scoring.scores import cosines
 from paranmt_hf.corpus.translation.transformers import MemoryGuard, token_batches
 from paranmt_hf.corpus.translation.translator import default_batch_tokens, resolve_device
@@ -20,11 +22,11 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.push import PushedFromFolder
 from paranmt_hf.hub.repository import SMALL, Model, locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
-from paranmt_hf.paraphrase.loading import EncoderDecoder, read_models, torch_dtype
+from paranmt_hf.paraphrase.models import EncoderDecoder, read_models, torch_dtype
 from paranmt_hf.paraphrase.templates import (
     DEFAULT_PARSER,
     check_control,
-    having_template,
+    choose_templates,
     is_controlled,
     warn_of_other_trees,
 )
@@ -35,10 +37,15 @@ from paranmt_hf.text.text_lists import list_of_texts, with_whole_characters
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_rules import letters
 
-EMPTY, NOT_TEXT, NO_TREE = "empty line", "not UTF-8", "no tree"
-NONE_LEFT, NONE_FOUND = "no paraphrase above the score", "nothing generated"
+# Notes: why a sentence has no paraphrase.
+EMPTY = "empty line"
+NOT_TEXT = "not UTF-8"
+NO_TREE = "no tree"
+NONE_FOUND = "nothing generated"
+COPIES = "nothing but the sentence itself"
+ALL_ALIKE = "no paraphrase below the overlap"
 WITHOUT_TEMPLATE = "no paraphrase with the template"
-ALL_ALIKE, COPIES = "no paraphrase below the overlap", "nothing but the sentence itself"
+NONE_LEFT = "no paraphrase above the score"
 
 
 @dataclass(frozen=True)
@@ -106,7 +113,7 @@ class Paraphraser(PushedFromFolder):
         for own in self._models.all:
             own.model.to(self.device)
         self._own = self._models.paraphrases
-        self.templates: list[str] = [] if syntax is None else self._chosen(templates)
+        self.templates: list[str] = [] if syntax is None else self._choose(templates)
         self._scorer = NamedEncoder.of(scorer).load() if isinstance(scorer, str | Path) else scorer
         self._guard = MemoryGuard("lower beams, n or max_length, or take a smaller dtype or model")
 
@@ -141,13 +148,6 @@ class Paraphraser(PushedFromFolder):
         """Write the models with their tokenizers and templates into a folder that `from_pretrained` reads."""
         self._models.save(Path(folder).expanduser())
 
-    def _chosen(self, templates: Sequence[str] | int) -> list[str]:
-        if self._syntax is None or self._models.templates is None:
-            raise InputError(f"{self.files.folder} is not syntactically controlled, so it has no templates")
-        if isinstance(templates, str):
-            raise InputError("expected a list of templates, got a single one; put it into a list")
-        return self._models.templates.chosen(templates)
-
     def __call__(
         self,
         sentences: Iterable[str],
@@ -172,8 +172,14 @@ class Paraphraser(PushedFromFolder):
         if fixed := {"device", "dtype"} & set(settings):
             raise InputError(f"{', '.join(sorted(fixed))} is fixed when the model is loaded; give it to Paraphraser")
         config = replace(self.config, **(settings if n is None else {**settings, "n": n}))
-        chosen = None if templates is None else self._chosen(templates)
+        chosen = None if templates is None else self._choose(templates)
         return [result.paraphrases for result in self.paraphrase(texts, config, templates=chosen)]
+
+    def _choose(self, templates: Sequence[str] | int) -> list[str]:
+        """Find templates of this network."""
+        check_control(self.files, templates=True)
+        assert self._models.templates is not None
+        return choose_templates(self._models.templates, templates)
 
     def paraphrase(
         self,
@@ -186,7 +192,23 @@ class Paraphraser(PushedFromFolder):
 
         Templates are those that the network knows. Results do not depend on the other sentences.
         """
-        config = config or self.config
+        config = self._resolved(config or self.config)
+        texts = [None if each is None else " ".join(with_whole_characters([each])[0].split()) for each in sentences]
+        distinct = [text for text in dict.fromkeys(texts) if text]
+        results: dict[str | None, Paraphrased] = {None: Paraphrased([], NOT_TEXT), "": Paraphrased([], EMPTY)}
+        ids = dict(zip(distinct, self._own.cut(distinct) if distinct else [], strict=True))
+        for text in distinct:
+            if len(ids[text]) > config.max_length:
+                results[text] = Paraphrased([], f"over {config.max_length} pieces")
+                del ids[text]
+        if self._syntax is None:
+            results.update(self._without_templates(ids, config))
+        else:
+            results.update(self._with_templates(ids, self.templates if templates is None else templates, config))
+        return [results[text] for text in texts]
+
+    def _resolved(self, config: ParaphraseConfig) -> ParaphraseConfig:
+        """Fill in what depends on the model, and reject what it cannot do."""
         if (positions := self._own.positions) is not None:
             config = replace(config, max_length=min(config.max_length, positions))
         parses = self._syntax is not None and not isinstance(self._syntax, TreeFile)
@@ -199,53 +221,74 @@ class Paraphraser(PushedFromFolder):
                 option="has_template",
             )
         if config.scored_for and self._scorer is None:
-            raise InputError(f"{config.scored_for} needs a scorer, and this paraphraser has none")
-        whole = [None if sentence is None else with_whole_characters([sentence])[0] for sentence in sentences]
-        texts = [None if text is None else " ".join(text.split()) for text in whole]
-        distinct = [text for text in dict.fromkeys(texts) if text]
-        notes: dict[str | None, str] = {None: NOT_TEXT, "": EMPTY}
-        sources = _within(distinct, self._own.cut(distinct) if distinct else [], config.max_length, "pieces", notes)
-        if self._syntax is None:
-            candidates = self._search(self._own, list(sources.values()), config)
-            found = self._judged(list(sources), candidates, config)
-        else:
-            asked = self.templates if templates is None else templates
-            trees = self._trees(self._syntax, list(sources), notes)
-            wanted = self._generated_trees(list(trees.values()), asked, config)
-            candidates = self._after_trees([sources[text] for text in trees for _ in asked], wanted, config)
-            found = self._best(list(trees), asked, candidates, config)
-        return [found[text] if text in found else Paraphrased([], notes[text]) for text in texts]
+            raise InputError(f"{config.scored_for} needs a scorer, and this paraphraser has none", option="scorer")
+        return config
 
-    def _trees(self, syntax: Parser, sentences: list[str], notes: dict[str | None, str]) -> dict[str, list[int]]:
-        """Ids of the trees of sentences; those without a tree, or with a long one, get a note."""
-        assert self._models.parses is not None
-        found = linearised_trees(syntax, sentences)
-        trees = {text: tree for text, tree in zip(sentences, found, strict=True) if tree is not None}
-        notes |= dict.fromkeys(set(sentences) - set(trees), NO_TREE)
-        ids = self._models.parses.cut(list(trees.values())) if trees else []
-        return _within(list(trees), ids, self._models.longest_tree, "tokens", notes, "tree ")
+    def _without_templates(self, ids: dict[str, list[int]], config: ParaphraseConfig) -> dict[str, Paraphrased]:
+        """Paraphrase sentences, given their ids."""
+        candidates = self._search(self._own, list(ids.values()), config)
+        found = self._select(list(ids), [None] * len(ids), candidates, config)
+        return dict(zip(ids, found, strict=True))
 
-    def _generated_trees(
-        self, trees: list[list[int]], templates: Sequence[str], config: ParaphraseConfig
+    def _with_templates(
+        self, ids: dict[str, list[int]], templates: Sequence[str], config: ParaphraseConfig
+    ) -> dict[str, Paraphrased]:
+        """Paraphrase sentences, given their ids, after each template; those of the highest score come first."""
+        results, trees = self._read_trees(list(ids))
+        # Each sentence with each template is a request.
+        asked = [(text, template) for text in trees for template in templates]
+        sources = [ids[text] for text, _ in asked]
+        generated = self._generate_trees([trees[text] for text, _ in asked], [each for _, each in asked], config)
+        candidates = self._search_after_trees(sources, generated, config)
+        found = self._select([text for text, _ in asked], [each for _, each in asked], candidates, config)
+        for place, text in enumerate(trees):
+            own = found[place * len(templates) : (place + 1) * len(templates)]
+            paraphrases = sorted([each for result in own for each in result.paraphrases], key=_by_score)
+            paraphrases = _apart(paraphrases, config.max_mutual_overlap)
+            results[text] = Paraphrased(paraphrases, None if paraphrases else own[0].note)
+        return results
+
+    def _read_trees(self, sentences: list[str]) -> tuple[dict[str, Paraphrased], dict[str, list[int]]]:
+        """Results of the sentences without a tree or with a long one, and the ids of the trees of the others."""
+        assert self._syntax is not None and self._models.parses is not None
+        found = dict(zip(sentences, linearised_trees(self._syntax, sentences), strict=True))
+        results = {sentence: Paraphrased([], NO_TREE) for sentence in sentences if found[sentence] is None}
+        parsed = {sentence: tree for sentence, tree in found.items() if tree is not None}
+        trees: dict[str, list[int]] = {}
+        longest = self._models.longest_tree
+        cut = self._models.parses.cut(list(parsed.values())) if parsed else []
+        for sentence, ids in zip(parsed, cut, strict=True):
+            if len(ids) > longest:
+                results[sentence] = Paraphrased([], f"tree over {longest} tokens")
+            else:
+                trees[sentence] = ids
+        return results, trees
+
+    def _generate_trees(
+        self, trees: list[list[int]], templates: list[str], config: ParaphraseConfig
     ) -> list[list[list[int]]]:
-        """Ids of the most probable trees for each tree of a sentence and each template, the end included."""
+        """Ids of the most probable trees for the tree of a sentence and a template each, the end included."""
         parses = self._models.parses
         assert parses is not None
         # What has another template is left out later, so there may be more trees than one.
         count = config.trees if config.has_template else 1
-        longest, batch = self._models.longest_tree, config.batch_tokens
-        settings = ParaphraseConfig(beams=max(config.beams, count), max_length=longest, batch_tokens=batch)
-        controls = parses.cut_controls(list(templates)) * len(trees)
-        found = self._search(parses, [ids for ids in trees for _ in templates], settings, controls)
+        settings = ParaphraseConfig(
+            beams=max(config.beams, count), max_length=self._models.longest_tree, batch_tokens=config.batch_tokens
+        )
+        found = self._search(parses, trees, settings, parses.cut_controls(templates) if templates else [])
         return [[[*tree, parses.ends[0]] for tree in candidates[:count]] for candidates in found]
 
-    def _after_trees(
+    def _search_after_trees(
         self, sources: list[list[int]], trees: list[list[list[int]]], config: ParaphraseConfig
     ) -> list[list[list[int]]]:
         """Candidates of each source after each of its trees: the most probable ones of all trees first."""
-        flat = [(source, tree) for source, own in zip(sources, trees, strict=True) for tree in own]
-        found = iter(self._search(self._own, [source for source, _ in flat], config, [tree for _, tree in flat]))
-        return [[ids for beams in zip(*(next(found) for _ in own), strict=True) for ids in beams] for own in trees]
+        repeated = [source for source, own in zip(sources, trees, strict=True) for _ in own]
+        found = iter(self._search(self._own, repeated, config, [tree for own in trees for tree in own]))
+        candidates = []
+        for own in trees:
+            ranks = zip(*(next(found) for _ in own), strict=True)
+            candidates.append([ids for of_one_rank in ranks for ids in of_one_rank])
+        return candidates
 
     def _search(
         self,
@@ -260,9 +303,9 @@ class Paraphraser(PushedFromFolder):
             wanted = [controls[row] for row in rows] if controls is not None else None
             return own.search([sources[row] for row in rows], config, wanted)
 
-        lengths = np.array(
-            [len(max(ids, key=len)) for ids in zip(sources, controls or sources, strict=True)], np.int64
-        )
+        lengths = np.array(list(map(len, sources)), np.int64)
+        if controls is not None:
+            lengths = np.maximum(lengths, np.array(list(map(len, controls)), np.int64))
         results: list[list[list[int]]] = [[] for _ in sources]
         for batch in token_batches(lengths, config.batch_tokens or default_batch_tokens(self.device)):
             for part, targets in self._guard.run(batch, lengths, searched):
@@ -270,76 +313,81 @@ class Paraphraser(PushedFromFolder):
                     results[row] = found
         return results
 
-    def _judged(
+    def _select(
         self,
-        texts: list[str],
+        sentences: list[str],
+        templates: Sequence[str | None],
         candidates: list[list[list[int]]],
         config: ParaphraseConfig,
-        template: str | None = None,
-    ) -> dict[str | None, Paraphrased]:
-        """Keep the first `n` distinct candidates of each sentence within all limits."""
-        joined = self._own.join([ids for own in candidates for ids in own])
-        ends = np.cumsum([0, *map(len, candidates)])
-        choices = [list(filter(None, dict.fromkeys(joined[a:b]))) for a, b in zip(ends, ends[1:], strict=False)]
-        notes = _noted([None] * len(texts), choices, NONE_FOUND)
+    ) -> list[Paraphrased]:
+        """Select the first `n` distinct candidates of each sentence and template within all limits."""
+        left = _Candidates(self._own.join([ids for own in candidates for ids in own]), list(map(len, candidates)))
         if not config.keep_copies:
-            choices = _without_copies(texts, choices)
-            notes = _noted(notes, choices, COPIES)
+            left.keep(_letters(sentences)[left.rows] != _letters(left.texts), COPIES)
         if config.max_overlap is not None:
-            choices = unlike(texts, choices, config.max_overlap)
-            notes = _noted(notes, choices, ALL_ALIKE)
+            left.keep(overlaps(left.of(sentences), left.texts) <= config.max_overlap, ALL_ALIKE)
         if config.has_template:
             assert self._syntax is not None
-            choices = having_template(self._syntax, choices, template)
-            notes = _noted(notes, choices, WITHOUT_TEMPLATE)
+            left.keep(have_templates(self._syntax, left.texts, left.of(templates)), WITHOUT_TEMPLATE)
         if not config.chooses:
-            choices = [own[: config.n] for own in choices]
-        scores = iter(self._scores(texts, choices))
-        good = [[Paraphrase(choice, next(scores)) for choice in own] for own in choices]
-        if (least := config.min_score) is not None:
-            good = [[each for each in own if each.score is not None and each.score >= least] for own in good]
-            notes = _noted(notes, good, NONE_LEFT)
-        if config.order == "score":
-            good = [sorted(own, key=_by_score) for own in good]
-        good = _apart(good, config.max_mutual_overlap)
-        return {text: Paraphrased(own[: config.n], note) for text, own, note in zip(texts, good, notes, strict=True)}
+            left.keep(left.ranks < config.n, "")
+        scores = self._scores(left.of(sentences), left.texts)
+        if config.min_score is not None:
+            good = scores >= config.min_score
+            left.keep(good, NONE_LEFT)
+            scores = scores[good]
+        found: list[list[Paraphrase]] = [[] for _ in sentences]
+        for row, text, score in zip(left.rows.tolist(), left.texts, scores.tolist(), strict=True):
+            found[row].append(Paraphrase(text, None if self._scorer is None else score, templates[row]))
+        results = []
+        for own, note in zip(found, left.notes, strict=True):
+            if config.order == "score":
+                own.sort(key=_by_score)
+            results.append(Paraphrased(_apart(own, config.max_mutual_overlap)[: config.n], None if own else note))
+        return results
 
-    def _best(
-        self, texts: list[str], templates: Sequence[str], candidates: list[list[list[int]]], config: ParaphraseConfig
-    ) -> dict[str | None, Paraphrased]:
-        """Keep the first `n` candidates of each template, and sort those of a sentence by score."""
-        good: dict[str | None, list[Paraphrase]] = {text: [] for text in texts}
-        notes: dict[str | None, str | None] = {}
-        for position, template in enumerate(templates):
-            for text, result in self._judged(texts, candidates[position :: len(templates)], config, template).items():
-                good[text] += [replace(each, template=template) for each in result.paraphrases]
-                notes.setdefault(text, result.note)
-        ordered = _apart([sorted(own, key=_by_score) for own in good.values()], config.max_mutual_overlap)
-        return {
-            text: Paraphrased(own, None if own else notes.get(text)) for text, own in zip(good, ordered, strict=True)
-        }
-
-    def _scores(self, texts: list[str], choices: list[list[str]]) -> list[float | None]:
-        """Paraphrase score of every candidate of every sentence, in one list."""
-        flat = [choice for own in choices for choice in own]
-        if self._scorer is None or not flat:
-            return [None] * len(flat)
-        first, second = (np.asarray(self._scorer.encode(side)) for side in (texts, flat))
-        rows = np.repeat(np.arange(len(texts)), [len(own) for own in choices])
-        return [float(score) for score in cosines(first[rows], second)]
+    def _scores(self, sentences: list[str], texts: list[str]) -> np.ndarray:
+        """Paraphrase score of each pair of sentences [pair]; NaN without a scorer."""
+        if self._scorer is None or not texts:
+            return np.full(len(texts), np.nan, np.float32)
+        distinct, rows = np.unique(sentences, return_inverse=True)
+        first = np.asarray(self._scorer.encode(distinct.tolist()))
+        return cosines(first[rows], np.asarray(self._scorer.encode(texts)))
 
 
-def _within(
-    texts: list[str], ids: list[list[int]], limit: int, unit: str, notes: dict[str | None, str], what: str = ""
-) -> dict[str, list[int]]:
-    """Ids of the texts with at most `limit` ids; the others get a note."""
-    notes |= {text: f"{what}over {limit} {unit}" for text, own in zip(texts, ids, strict=True) if len(own) > limit}
-    return {text: own for text, own in zip(texts, ids, strict=True) if len(own) <= limit}
+class _Candidates:
+    """Candidates of requests, a sentence with perhaps a template each; a request that loses its last one gets a note.
 
+    Attributes:
+        texts: The candidates [candidate], those of a request together and the most probable first.
+        rows: Index of the request of each [candidate].
+        notes: Why a request has no candidate [request]; None if it has some.
+    """
 
-def _noted(notes: list[str | None], choices: Sequence[Sequence[object]], note: str) -> list[str | None]:
-    """Give a note to each sentence that just lost its last candidate, which has none yet."""
-    return [note if former is None and not own else former for former, own in zip(notes, choices, strict=True)]
+    def __init__(self, texts: list[str], counts: list[int]) -> None:
+        self.texts, self.rows = texts, np.repeat(np.arange(len(counts)), counts)
+        self.notes: list[str | None] = [None] * len(counts)
+        seen: set[tuple[int, str]] = set()
+        fresh = []
+        for place in zip(self.rows.tolist(), texts, strict=True):
+            fresh.append(bool(place[1]) and place not in seen)
+            seen.add(place)
+        self.keep(np.array(fresh, bool), NONE_FOUND)
+
+    @property
+    def ranks(self) -> np.ndarray:
+        """Number of candidates of the same request before each [candidate]."""
+        return np.arange(len(self.rows)) - np.searchsorted(self.rows, self.rows)
+
+    def of(self, values: Sequence[Any]) -> list[Any]:
+        """Take the value of the request of each candidate from those of all requests."""
+        return [values[row] for row in self.rows.tolist()]
+
+    def keep(self, good: np.ndarray, note: str) -> None:
+        """Keep the candidates that are good [candidate]."""
+        self.rows, self.texts = self.rows[good], list(compress(self.texts, good))
+        for row in np.flatnonzero(np.bincount(self.rows, minlength=len(self.notes)) == 0):
+            self.notes[row] = self.notes[row] or note
 
 
 def _by_score(paraphrase: Paraphrase) -> float:
@@ -347,12 +395,9 @@ def _by_score(paraphrase: Paraphrase) -> float:
     return 0.0 if paraphrase.score is None else -paraphrase.score
 
 
-def _without_copies(texts: list[str], choices: list[list[str]]) -> list[list[str]]:
-    """Remove candidates with the letters and digits of their sentence."""
-    flat = [choice for own in choices for choice in own]
-    wanted, found = (letters(pa.array(side, pa.string())).to_pylist() for side in (texts, flat))
-    left = iter(found)
-    return [[choice for choice in own if next(left) != text] for own, text in zip(choices, wanted, strict=True)]
+def _letters(texts: list[str]) -> np.ndarray:
+    """Letters and digits of texts [text], in lower case."""
+    return np.array(letters(pa.array(texts, pa.string())).to_pylist(), object)
 
 
 def overlaps(first: Sequence[str], second: Sequence[str]) -> np.ndarray:
@@ -369,24 +414,25 @@ def overlaps(first: Sequence[str], second: Sequence[str]) -> np.ndarray:
     return values
 
 
-def unlike(texts: Sequence[str], choices: Sequence[Sequence[str]], limit: float) -> list[list[str]]:
-    """Keep the candidates of each text with at most this overlap with it."""
-    repeated = [text for text, own in zip(texts, choices, strict=True) for _ in own]
-    values = iter(overlaps(repeated, [choice for own in choices for choice in own]))
-    return [[choice for choice in own if next(values) <= limit] for own in choices]
+def have_templates(parser: Parser, sentences: list[str], templates: Sequence[str | None]) -> np.ndarray:
+    """Whether the tree of each sentence has the template of the same index, booleans [sentence]."""
+    distinct = list(dict.fromkeys(sentences))
+    found = {}
+    for sentence, tree in zip(distinct, linearised_trees(parser, distinct), strict=True):
+        found[sentence] = None if tree is None else template_of(tree)
+    return np.array([found[sentence] == wanted for sentence, wanted in zip(sentences, templates, strict=True)], bool)
 
 
-def _apart(choices: list[list[Paraphrase]], limit: float | None) -> list[list[Paraphrase]]:
-    """Select greedily, in order of preference, what has at most this overlap with each one selected before."""
-    if limit is None:
-        return choices
-    kept: list[list[Paraphrase]] = [[] for _ in choices]
-    for position in range(max(map(len, choices), default=0)):
-        rows = [row for row, own in enumerate(choices) if position < len(own)]
-        pairs = [(choices[row][position].text, other.text) for row in rows for other in kept[row]]
-        values = overlaps([a for a, _ in pairs], [b for _, b in pairs])
-        ends = np.cumsum([0, *(len(kept[row]) for row in rows)])
-        for row, start, end in zip(rows, ends, ends[1:], strict=False):
-            if (values[start:end] <= limit).all():
-                kept[row].append(choices[row][position])
-    return kept
+def _apart(paraphrases: list[Paraphrase], limit: float | None) -> list[Paraphrase]:
+    """Keep, from the first on, what has at most this overlap with each one that was kept before."""
+    if limit is None or len(paraphrases) < 2:
+        return paraphrases
+    pairs = list(combinations(range(len(paraphrases)), 2))
+    texts = [each.text for each in paraphrases]
+    values = overlaps([texts[first] for first, _ in pairs], [texts[second] for _, second in pairs])
+    alike = set(compress(pairs, values > limit))
+    kept: list[int] = []
+    for place in range(len(paraphrases)):
+        if not any((other, place) in alike for other in kept):
+            kept.append(place)
+    return [paraphrases[place] for place in kept]

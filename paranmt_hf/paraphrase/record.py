@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
-from paranmt_hf.training.record import ShownData
-from paranmt_hf.util.records import Record, from_json
+from paranmt_hf.util.records import Record
 from paranmt_hf.util.wording import counted
 
 
@@ -44,9 +42,13 @@ class TrainingCourse:
     @property
     def last(self) -> dict[str, float]:
         """The values of the last step by name, as a reporting service shows them."""
-        measured = [each for each in self.measured[-1:] if each.step == self.steps]
-        figures = {"held-out " + name: getattr(each, name) for each in measured for name in ("perplexity", "bleu")}
-        return {"loss": self.losses[-1][1]} | {name: value for name, value in figures.items() if value is not None}
+        values = {"loss": self.losses[-1][1]}
+        if self.measured and self.measured[-1].step == self.steps:
+            found = self.measured[-1]
+            values["held-out perplexity"] = found.perplexity
+            if found.bleu is not None:
+                values["held-out bleu"] = found.bleu
+        return values
 
     @property
     def best(self) -> HeldOutFigures | None:
@@ -62,12 +64,12 @@ class ControlFigures:
     distinct: float  # Different paraphrases of a sentence by the number of its templates, mean, in [0, 1]
     # Share of the paraphrases that have the template asked for, after parsing, in [0, 1]; None if the parser is not
     # there
-    template_match: float | None
-    other_template_match: float | None  # The same of those whose sentence has another template
+    template_match: float | None = None
+    other_template_match: float | None = None  # The same of those whose sentence has another template
     # Share of the sentences and templates for which a paraphrase with the template is found, as users search, in
     # [0, 1], and of those whose sentence has another template
-    found: float | None
-    other_found: float | None
+    found: float | None = None
+    other_found: float | None = None
 
     def describe(self) -> str:
         """Describe the figures in a sentence."""
@@ -109,11 +111,6 @@ class ParaphraserSettings:
     base: str | None
     training: ParaphraserTraining
     data: dict[str, Any]
-
-    def __post_init__(self) -> None:
-        from_json(ShownData, self.data, "data")
-        if self.training.learning_rate is None:
-            raise InputError("it has no 'settings.training.learning_rate'")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from paranmt_hf.corpus.parsing.template_counts import ParseRecord, parsed_files
 from paranmt_hf.corpus.reading.evaluation_sets import read_sentences
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
@@ -19,7 +20,7 @@ from paranmt_hf.hub.repository import locate, plain_name
 from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
 from paranmt_hf.paraphrase.record import ParaphraserRecord, ParaphraserSettings
 from paranmt_hf.paraphrase.templates import is_controlled
-from paranmt_hf.paraphrase.training_pairs import TrainingPairs, TrainingSetup, parsers_of
+from paranmt_hf.paraphrase.training_data import TrainingPairs
 from paranmt_hf.training.inputs import holds_training
 from paranmt_hf.util.files import listed, source_name
 from paranmt_hf.util.markers import Group
@@ -45,33 +46,33 @@ class TrainedParaphraser(Result[ParaphraserRecord]):
 
     def summary(self) -> str:
         """Counts and held-out figures."""
-        record, lines = self.record, []
-        state = "" if self.fresh else " (trained before)"
-        lines.append(
-            f"{self.folder}: {counted(record.parameters, 'parameter')}, {counted(record.pieces, 'piece')}{state}"
-        )
-        lines.append(f"  {counted(record.pairs, 'pair')}, {record.held_out:,} held out, {record.too_long:,} too long")
-        if (own := record.parses) is not None:
+        record, state = self.record, "" if self.fresh else " (trained before)"
+        lines = [
+            f"{self.folder}: {counted(record.parameters, 'parameter')}, {counted(record.pieces, 'piece')}{state}",
+            f"  {counted(record.pairs, 'pair')}, {record.held_out:,} held out, {record.too_long:,} too long",
+        ]
+        parses = record.parses
+        if parses is not None:
             lines.append(
-                f"  {counted(own.without_tree, 'pair')} without a tree, {own.long_trees:,} with a long one, "
-                f"{own.same_template:,} with one template; {own.templates:,} templates"
+                f"  {counted(parses.without_tree, 'pair')} without a tree, {parses.long_trees:,} with a long one, "
+                f"{parses.same_template:,} with one template; {parses.templates:,} templates"
             )
-            for each in own.course.measured:
+            for each in parses.course.measured:
                 lines.append(
                     f"  trees, step {each.step:>9,}: held-out perplexity {each.perplexity:.2f}, "
                     f"{each.template_match or 0:.1%} have the template asked for"
                 )
         for each in record.course.measured:
-            bleu = "" if each.bleu is None else f", BLEU {each.bleu:.1f}"
-            other = (
-                ""
-                if each.loss_other_tree is None
-                else f", loss {each.loss:.3f}, {each.loss_other_tree:.3f} with another tree"
-            )
-            lines.append(f"  step {each.step:>9,}: held-out perplexity {each.perplexity:.2f}{bleu}{other}")
-        if own is not None and (control := own.control) is not None:
-            lines.append(f"  {control.describe()}")
-        if (best := record.course.best) is not None:
+            line = f"  step {each.step:>9,}: held-out perplexity {each.perplexity:.2f}"
+            if each.bleu is not None:
+                line += f", BLEU {each.bleu:.1f}"
+            if each.loss_other_tree is not None:
+                line += f", loss {each.loss:.3f}, {each.loss_other_tree:.3f} with another tree"
+            lines.append(line)
+        if parses is not None and parses.control is not None:
+            lines.append(f"  {parses.control.describe()}")
+        best = record.course.best
+        if best is not None:
             lines.append(f"  the weights are those of step {best.step:,}")
             if best.perplexity > POOR_PERPLEXITY:
                 lines.append(
@@ -110,89 +111,82 @@ def train_paraphraser(
         exclude: Folders or files of evaluation sets; pairs with one of their sentences, case and punctuation aside,
             are left out.
     """
-    out = result_folder(out, ParaphraserRecord, sources=listed(data))
+    sources = listed(data)
+    out = result_folder(out, ParaphraserRecord, sources=sources)
     config, training = config or ParaphraserConfig(), training or ParaphraserTraining()
-    setup = _resolve(data, columns, config, training, selection, exclude)
-
-    def make(work: Path, folder: Path) -> ParaphraserRecord:
-        from paranmt_hf.paraphrase.models import make_paraphraser
-
-        return make_paraphraser(setup, work, folder, out.name)
-
-    return run(
-        out,
-        setup.settings,
-        ParaphraserRecord,
-        make,
-        result=TrainedParaphraser,
-        command="paraphrase train",
-        holds=_holds_models,
-    )
-
-
-def _resolve(
-    data: str | Path | Sequence[str | Path],
-    columns: Mapping[str, str] | None,
-    config: ParaphraserConfig,
-    training: ParaphraserTraining,
-    selection: PairSelection | None,
-    exclude: str | Path | Sequence[str | Path],
-) -> TrainingSetup:
-    """Find and check all inputs before the work."""
     _check(config, training)
-    base = locate(config.base) if config.base is not None else None
+    base = None if config.base is None else locate(config.base)
     if base is not None and is_controlled(base):
         raise InputError(
             f"base {config.base} is syntactically controlled, so it cannot be trained on sentences alone; name "
             "another encoder-decoder, or train a new network",
             option="base",
         )
-    controlled, sources = config.model == "controlled", listed(data)
-    parsers = parsers_of(sources) if controlled else None
+    if training.learning_rate is None:
+        training = replace(training, learning_rate=1e-3 if base is None else 1e-4)
     excluded = read_sentences(*listed(exclude))
     for file, reason in excluded.unread.items():
         logger.warning(f"not read for `exclude`: {file} ({reason})")
-    if training.learning_rate is None:
-        training = replace(training, learning_rate=1e-3 if base is None else 1e-4)
+    inputs = {"data": ", ".join(map(source_name, sources))}
+    if config.base is not None:
+        inputs["base"] = plain_name(config.base)
+    if config.model == "controlled" and (parsers := parsers_of(sources)):
+        inputs["parser"] = parsers
     pairs = Pairs(
         sources,
         selection or PairSelection(),
         excluded.texts,
         columns=columns,
         seed=training.seed,
-        all_columns=controlled,
+        all_columns=config.model == "controlled",
     )
-    names = ", ".join(map(source_name, sources))
-    inputs = {"data": names, "base": plain_name(config.base) if config.base else None, "parser": parsers}
-    return TrainingSetup(
-        ParaphraserSettings(
-            replace(config, base=None), None if base is None else base.revision, training, pairs.identity
-        ),
-        {name: value for name, value in inputs.items() if value},
-        TrainingPairs(pairs, names, training, config.max_tree if controlled else None, config.same_template),
-        base,
+    text = TrainingPairs(pairs, inputs["data"], config, training)
+    settings = ParaphraserSettings(
+        replace(config, base=None), None if base is None else base.revision, training, pairs.identity
+    )
+
+    def make(work: Path, folder: Path) -> ParaphraserRecord:
+        from paranmt_hf.paraphrase.fit import make_paraphraser
+
+        return make_paraphraser(settings, inputs, text, base, work, folder, out.name)
+
+    def holds(work: Path) -> bool:
+        return holds_training(work) or any(work.glob("trained-*.safetensors"))
+
+    return run(
+        out, settings, ParaphraserRecord, make, result=TrainedParaphraser, command="paraphrase train", holds=holds
     )
 
 
 def _check(config: ParaphraserConfig, training: ParaphraserTraining) -> None:
+    """Reject what cannot be trained, before the data are read."""
+    import torch
+
+    from paranmt_hf.training.distributed import started
+    from paranmt_hf.training.reporting import reporting_callbacks
+
     if config.model == "controlled" and training.noise:
         raise InputError(
             f"noise must be 0 for a controlled network, because noisy input has no tree, was {training.noise:g}",
             option="noise",
         )
-    import torch
-
     if training.device == "cuda" and not torch.cuda.is_available():
         raise InputError("device cuda: torch finds no GPU; leave it out, or use cpu", option="device")
-    from paranmt_hf.training.distributed import started
-    from paranmt_hf.training.reporting import reporting_callbacks
-
     if training.report_to:
         reporting_callbacks(training.report_to, Path())
     if (count := started()) > 1:
         raise InputError(f"paraphrasers are trained by one process, and {count} were started; start one")
 
 
-def _holds_models(work: Path) -> bool:
-    """Whether a work folder holds a checkpoint or a trained model, which are expensive."""
-    return holds_training(work) or any(work.glob("trained-*.safetensors"))
+def parsers_of(sources: Sequence[str | Path]) -> str | None:
+    """Check the results of `paranmt parse`, and name their parsers; None if a source does not name its parser."""
+    names: list[str] = []
+    unnamed = False
+    for source in sources:
+        folder = Path(source).expanduser()
+        if (folder / ParseRecord.FILE).is_file():
+            parsed_files(folder)
+            names.append(ParseRecord.read(folder).parser)
+        else:
+            unnamed = True
+    return None if unnamed else ", ".join(dict.fromkeys(names))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,12 @@ from transformers import (
 
 from paranmt_hf.corpus.translation.transformers import token_batches
 from paranmt_hf.errors import DivergedError
+from paranmt_hf.paraphrase.batches import Batches, collate
 from paranmt_hf.paraphrase.config import ParaphraseConfig, ParaphraserTraining
-from paranmt_hf.paraphrase.loading import EncoderDecoder
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import IGNORED, shifted, token_loss
-from paranmt_hf.paraphrase.pieces import SIDES, Batches, PieceStore, collate
+from paranmt_hf.paraphrase.models import EncoderDecoder
 from paranmt_hf.paraphrase.record import HeldOutFigures, TrainingCourse
+from paranmt_hf.paraphrase.training_data import PieceStore
 from paranmt_hf.training.record import thinned
 from paranmt_hf.training.reporting import Reporter
 from paranmt_hf.training.sealed_trainer import CourseCallback, SealedCheckpoints, trainer_arguments
@@ -94,29 +95,34 @@ class _Noting(CourseCallback):
 
     def __init__(self, folder: Path, config: ParaphraserTraining, steps: int, measure: Measure | None) -> None:
         super().__init__(folder, TrainingCourse())
-        self.config, self.steps, self.measure = config, steps, measure
-        every = max(1, round(steps / config.evaluations))
-        self._measured = {*range(every, steps - every // 2, every), steps} if measure is not None else set()
+        self._config, self._steps, self._measure = config, steps, measure
+        self._due: set[int] = set()
+        if measure is not None:
+            every = max(1, round(steps / config.evaluations))
+            self._due = {*range(every, steps - every // 2, every), steps}
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        """Record the loss from time to time, evaluate if due, request a checkpoint."""
+        """Note the loss from time to time, measure the model if that is due, request a checkpoint."""
         step = state.global_step
-        measured = step in self._measured
-        if not (measured or step % NOTED_STEPS == 0 or step == self.steps):
+        if step not in self._due and step % NOTED_STEPS and step != self._steps:
             return
-        self._note(step)
-        if measured:
-            self._measure(state)
+        self._note_loss(step)
         note = f"loss {self.course.losses[-1][1]:.2f}"
+        if step in self._due and self._measure is not None:
+            best = self.course.best
+            found = self._measure(step)
+            self.course.measured.append(found)
+            if best is None or found.loss < best.loss:
+                self.keep_best(state)
         if self.course.measured:
             note += f", held-out perplexity {self.course.measured[-1].perplexity:.1f}"
         self.show(step, step, note)
-        if self.is_due(self.config.checkpoint_seconds):
+        if self.is_due(self._config.checkpoint_seconds):
             control.should_save = True
 
-    def _note(self, step: int) -> None:
+    def _note_loss(self, step: int) -> None:
         trainer = self.trainer
         loss = float(torch.stack(trainer.losses).mean()) if trainer.losses else self.course.losses[-1][1]
         if not loss < DIVERGED_LOSS:
@@ -127,14 +133,6 @@ class _Noting(CourseCallback):
         self.course.tokens += int(trainer.tokens)
         trainer.losses.clear()
         trainer.pairs = trainer.tokens = 0
-
-    def _measure(self, state: TrainerState) -> None:
-        assert self.measure is not None
-        found = self.measure(state.global_step)
-        best = self.course.best
-        self.course.measured.append(found)
-        if best is None or found.loss < best.loss:
-            self.keep_best(state)
 
 
 def train_pieces(
@@ -150,6 +148,7 @@ def train_pieces(
     Afterwards the model has the weights of the lowest held-out loss, without held-out pairs the last. `config` is
     resolved; `label` says in the progress bar what is trained.
     """
+    steps = min(len(batches), config.max_steps or len(batches))
     use_cpu = config.device == "cpu" or not torch.cuda.is_available()
     precision = config.precision
     if precision == "auto":
@@ -157,11 +156,13 @@ def train_pieces(
     args = trainer_arguments(
         Seq2SeqTrainingArguments,
         folder,
-        learning_rate=config.learning_rate,
         precision=precision,
         use_cpu=use_cpu,
         seed=config.seed,
-        num_train_epochs=1,
+        max_steps=steps,
+        learning_rate=config.learning_rate,
+        lr_scheduler_type="linear",
+        warmup_steps=min(config.warmup, steps // 10),
         optim="adamw_torch",
         weight_decay=0.0,
         max_grad_norm=CLIP,
@@ -170,15 +171,8 @@ def train_pieces(
         use_cache=bool(getattr(own.model.config, "use_cache", True)),
         remove_unused_columns=False,
     )
-    args.max_steps = steps = min(len(batches), config.max_steps or len(batches))
     noting = _Noting(folder, config, steps, measure)
-    own.model.to(args.device)
-    # Adam without weight decay, with our own schedule.
-    optimizer = torch.optim.AdamW(own.model.parameters(), lr=args.learning_rate, weight_decay=0.0)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: config.rate(step, steps))
-    trainer = PieceTrainer(
-        own, args, batches, config.label_smoothing, callbacks=[noting], optimizers=(optimizer, schedule)
-    )
+    trainer = PieceTrainer(own, args, batches, config.label_smoothing, callbacks=[noting])
     checkpoint = noting.restore(trainer)
     runs = folder.parent.with_suffix(".runs") / folder.name
     with (
@@ -212,36 +206,37 @@ def measure(
     and the share of trees with their template is measured in place of BLEU.
     """
     chosen = np.unique(np.linspace(0, len(store) - 1, min(MEASURED_PAIRS, len(store))).round().astype(np.int64))
+    lengths, sides = store.lengths[chosen], store.take(chosen)
+    sources, targets, *controls = sides
+    bleu = match = loss_other_tree = None
     training = own.model.training
     own.model.eval()
-    lengths, sides = store.lengths[chosen], store.take(chosen)
-    bleu = match = loss_other_tree = None
     try:
         loss = _mean_loss(own, sides, lengths, budget)
-        if len(sides) == len(SIDES) and template_of is None:
+        if controls and template_of is None:
             # Those of half of all pairs further, because neighbours share a reference.
-            others = [sides[2][row] for row in np.roll(np.arange(len(chosen)), len(chosen) // 2)]
-            loss_other_tree = _mean_loss(own, [*sides[:2], others], lengths, budget)
+            others = [controls[0][row] for row in np.roll(np.arange(len(chosen)), len(chosen) // 2)]
+            loss_other_tree = _mean_loss(own, [sources, targets, others], lengths, budget)
         if template_of is not None:
-            asked = own.controls.batch_decode([ids.tolist() for ids in sides[2]], skip_special_tokens=True)
-            found = _most_probable(own, sides, lengths, longest)
-            match = float(np.mean([template_of(tree) == wanted for tree, wanted in zip(found, asked, strict=True)]))
+            found = _most_probable(own, sources, controls, lengths, longest)
+            wanted = own.controls.batch_decode([ids.tolist() for ids in controls[0]], skip_special_tokens=True)
+            match = float(np.mean([template_of(tree) == each for tree, each in zip(found, wanted, strict=True)]))
         elif available("sacrebleu"):
             import sacrebleu
 
-            wanted = own.join([ids.tolist() for ids in sides[1]])
-            found = _most_probable(own, sides, lengths, longest)
+            found = _most_probable(own, sources, controls, lengths, longest)
+            wanted = own.join([ids.tolist() for ids in targets])
             bleu = round(float(sacrebleu.corpus_bleu(found, [wanted]).score), 4)
     finally:
         own.model.train(training)
     return HeldOutFigures(step, loss, math.exp(min(loss, 700.0)), bleu, match, loss_other_tree)
 
 
-def _mean_loss(own: EncoderDecoder, sides: list[list[np.ndarray]], lengths: np.ndarray, budget: int) -> float:
-    """Mean cross-entropy of a target piece."""
+def _mean_loss(own: EncoderDecoder, sides: Sequence[Sequence[np.ndarray]], lengths: np.ndarray, budget: int) -> float:
+    """Mean cross-entropy of a target piece, of sources, targets and perhaps controls [side][pair]."""
     total, count = 0.0, 0
     for rows in token_batches(lengths, budget):
-        batch = collate(*([side[row] for row in rows] for side in sides), pad=own.pad)
+        batch = collate([[side[row] for row in rows] for side in sides], own.pad)
         batch = {name: value.to(own.model.device) for name, value in batch.items()}
         pieces = int((batch["labels"] != IGNORED).sum())
         total += float(token_loss(logits_of(own, batch), batch["labels"])) * pieces
@@ -249,13 +244,18 @@ def _mean_loss(own: EncoderDecoder, sides: list[list[np.ndarray]], lengths: np.n
     return total / count
 
 
-def _most_probable(own: EncoderDecoder, sides: list[list[np.ndarray]], lengths: np.ndarray, longest: int) -> list[str]:
-    """Text of each target by greedy search."""
+def _most_probable(
+    own: EncoderDecoder,
+    sources: Sequence[np.ndarray],
+    controls: Sequence[Sequence[np.ndarray]],
+    lengths: np.ndarray,
+    longest: int,
+) -> list[str]:
+    """Text of each target by greedy search; `controls` is empty without any."""
     greedy, found = ParaphraseConfig(beams=1, max_length=longest), [""] * len(lengths)
-    sources, _, *controls = sides
-    for batch in token_batches(lengths, SEARCH_TOKENS):
-        given = [[side[row].tolist() for row in batch] for side in (sources, *controls)]
+    for rows in token_batches(lengths, SEARCH_TOKENS):
+        given = [[side[row].tolist() for row in rows] for side in (sources, *controls)]
         best = own.search(given[0], greedy, *given[1:])
-        for row, text in zip(batch, own.join([candidates[0] for candidates in best]), strict=True):
+        for row, text in zip(rows, own.join([candidates[0] for candidates in best]), strict=True):
             found[row] = text
     return found

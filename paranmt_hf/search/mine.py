@@ -134,7 +134,7 @@ def mine_pairs(
         release: Licence and form of the corpus.
         engine: Where the score columns are computed.
     """
-    refuse_inside(resolved(out, "out"), [path for path in (first, second) if path is not None], "out")
+    refuse_inside(resolved(out), [path for path in (first, second) if path is not None], "out")
     sources = [open_sentences(first, column)]
     if second is not None:
         sources.append(open_sentences(second, second_column))

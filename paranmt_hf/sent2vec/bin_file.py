@@ -1,4 +1,4 @@
-"""Read the `.bin` models of the authors' Sent2Vec program, from a file or a stream, in one pass.
+"""Read the `.bin` models of the authors' Sent2Vec program in one pass.
 
 The layout, all numbers little-endian: a magic number and a version; the settings; the words with their counts; a flag
 and the matrix of words and n-gram buckets; a flag and the matrix of targets, which sentence vectors do not need.
@@ -9,15 +9,15 @@ Every size is checked before anything is made of it, and memory grows only with 
 from __future__ import annotations
 
 import gzip
-import hashlib
-import io
 import math
 import struct
 import zlib
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, BinaryIO, cast
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -34,54 +34,63 @@ LOSSES = {1: "hierarchical softmax", 2: "negative sampling", 3: "softmax"}
 PLACEHOLDER = b"<PLACEHOLDER>"  # The program's name for the placeholder of a target; its id is 0, and it is in no text
 MAX_WORDS, LONGEST_WORD = 30_000_000, 2**16  # Maximum number of words in the program, and of bytes of a word here
 BLOCK = 2**22  # Bytes per read
-RAW = "bytes"  # Name of words that are not valid UTF-8: contains a blank, so that no token is equal
+GZIP_MAGIC = b"\x1f\x8b"
 # The settings in the order of the file: whole numbers, and `t`.
 OPTIONS = "dim ws epoch minCount neg wordNgrams loss model bucket minn maxn lrUpdateRate t".split()
 
 
+@contextmanager
+def open_model(path: Path) -> Iterator[BinReader]:
+    """Open a model, plain or packed by gzip."""
+    try:
+        with path.open("rb") as file:
+            if file.peek(2)[:2] == GZIP_MAGIC:
+                with gzip.open(file) as unpacked:
+                    yield BinReader(unpacked, path)  # type: ignore[arg-type]
+            else:
+                yield BinReader(file, path, path.stat().st_size)
+    except OSError as error:
+        if error.filename != str(path):
+            raise
+        raise InputError(f"cannot read {path}: {error.strerror or error}", option="model", path=path) from None
+
+
 class BinReader:
-    """Reads a model from front to back, plain or compressed by gzip, and tracks the byte position."""
+    """Reads a model from front to back, and tracks the byte position; `size` is that of a file that is not packed."""
 
-    def __init__(self, stream: BinaryIO, name: str) -> None:
-        buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, stream))
-        packed = buffered.peek(2)[:2] == b"\x1f\x8b"
-        self._stream = cast(BinaryIO, gzip.GzipFile(fileobj=buffered) if packed else buffered)
-        self._digest, self._buffer, self._at = hashlib.sha256(), b"", 0
-        self.name, self.position = name, 0
+    def __init__(self, stream: BinaryIO, path: Path, size: int | None = None, *, block: int = BLOCK) -> None:
+        self._stream, self.path, self.size, self._block = stream, path, size, block
+        self._buffer = b""
+        self._at = self.position = 0
 
-    @property
-    def checksum(self) -> str:
-        """SHA-256 of the bytes read so far, unpacked; at the end that of the whole model."""
-        return self._digest.hexdigest()
+    def refused(self, reason: str) -> InputError:
+        """Make the error about this model."""
+        return InputError(f"{self.path}: {reason}", option="model", path=self.path)
 
     def check(self, right: bool, what: str, expected: str, found: object) -> None:
         """Reject an impossible value."""
         if not right:
-            raise InputError(
-                f"{self.name} is damaged, or not a model of Sent2Vec: {what} before byte {self.position:,} must be "
-                f"{expected}, was {found}"
-            )
+            raise self.refused(f"damaged: {what} before byte {self.position:,} must be {expected}, was {found}")
 
     def _fill(self, count: int) -> bool:
         """Fill the buffer with the given number of bytes; False if the model ends before."""
         while len(self._buffer) - self._at < count:
             try:
-                read = self._stream.read(BLOCK)
+                read = self._stream.read(self._block)
             except (EOFError, zlib.error, OSError) as error:
-                raise InputError(f"{self.name} is damaged after byte {self.position:,}, unpacked: {error}") from None
+                raise self.refused(f"damaged after byte {self.position:,}, unpacked: {error}") from None
             if not read:
                 return False
-            self._digest.update(read)
-            self._buffer, self._at = self._buffer[self._at :] + read, 0
+            self._buffer = self._buffer[self._at :] + read
+            self._at = 0
         return True
 
     def take(self, count: int, what: str) -> bytes:
         """Read a number of bytes, at most a block."""
         if not self._fill(count):
-            raise InputError(
-                f"{self.name} is cut off: expected {counted(count, 'byte')} ({what}) at byte {self.position:,}, found "
-                f"{len(self._buffer) - self._at:,}; copy it again"
-            )
+            left = len(self._buffer) - self._at
+            expected = f"{counted(count, 'byte')} ({what}) at byte {self.position:,}"
+            raise self.refused(f"cut off: expected {expected}, found {left:,}; copy it again")
         taken = self._buffer[self._at : self._at + count]
         self._at += count
         self.position += count
@@ -97,28 +106,28 @@ class BinReader:
         if end < 0:
             self._fill(LONGEST_WORD + 1)
             end = self._buffer.find(b"\0", self._at)
-            # Cut off, unless there are so many bytes that it is no word.
-            end = end if end >= 0 else self._at + min(len(self._buffer) - self._at, LONGEST_WORD + 1)
-        if end - self._at > LONGEST_WORD:
-            self.check(False, "a word", f"of at most {LONGEST_WORD:,} bytes", "longer")
-        return self.take(end + 1 - self._at, "a word")[:-1]
+        length = end - self._at
+        if end < 0:
+            length = len(self._buffer) - self._at
+        self.check(length <= LONGEST_WORD, "a word", f"of at most {LONGEST_WORD:,} bytes", "longer")
+        return self.take(length + 1, "a word")[:-1]
 
-    def matrix(self, what: str, counts: tuple[int, ...], width: int) -> int:
-        """Read the header of a matrix; returns its number of rows."""
+    def matrix(self, what: str, counts: tuple[int, ...], width: int) -> Iterator[tuple[int, np.ndarray]]:
+        """Read a matrix in blocks of rows; `counts` are the possible numbers of rows.
+
+        Yields:
+            Index of the first row of a block, and the rows [row, dimension], float32, in memory that may be written.
+        """
         flag, rows, columns = self.numbers("Bqq", f"the size of {what}")
         if flag == 1:
-            raise InputError(
-                f"{self.name} is quantised ({what}), which is not read; take the model from before `quantize`"
-            )
+            raise self.refused(f"quantised ({what}), which is not read; take the model from before `quantize`")
         expected = f"{' or '.join(f'{count:,}' for count in counts)} rows of {width:,}"
         right = flag == 0 and rows in counts and columns == width
         self.check(right, f"the size of {what}", expected, f"{rows:,} rows of {columns:,}")
-        return int(rows)
-
-    def blocks(self, size: int, step: int, what: str) -> Iterator[bytes]:
-        """Read a large number of bytes in blocks of `step`."""
-        for start in range(0, size, step):
-            yield self.take(min(step, size - start), what)
+        step = max(1, self._block // (4 * width))
+        for start in range(0, rows, step):
+            content = self.take(4 * width * min(step, rows - start), what)
+            yield start, np.frombuffer(content, "<f4").astype(np.float32).reshape(-1, width)
 
     def end(self) -> None:
         """Reject trailing bytes."""
@@ -126,44 +135,28 @@ class BinReader:
 
 
 @dataclass(frozen=True)
-class Sent2VecBinSettings:
-    """Training settings in a model file, with the names of the program's options; `loss` is the name of the loss.
+class Sent2VecWords:
+    """The settings and words of a model: everything before its rows.
 
-    `ws`, `minn` and `maxn` have no effect on Sent2Vec; `tokens` is the number of tokens of the text.
+    Attributes:
+        settings: Settings of its training with the names of the program's options; `loss` is the name of the loss,
+            `tokens` the number of tokens of the text. `ws`, `minn` and `maxn` have no effect on Sent2Vec.
+        units: The words in the order of their ids; the first is `[UNK]`, in the place of the program's placeholder.
+        labels: Number of further entries, words that begin with `__label__`, of which vectors are not made.
     """
 
-    dim: int
-    ws: int
-    epoch: int
-    minCount: int  # noqa: N815 - the program's own names
-    neg: int
-    wordNgrams: int  # noqa: N815
-    loss: str
-    bucket: int
-    minn: int
-    maxn: int
-    lrUpdateRate: int  # noqa: N815
-    t: float
-    tokens: int
-
-
-@dataclass(frozen=True)
-class Sent2VecWords:
-    """The settings and words of a model: everything before its rows."""
-
-    settings: Sent2VecBinSettings  # Settings of its training
-    # The words in the order of their ids; the first is `[UNK]`, in the place of the program's placeholder
+    settings: dict[str, Any]
     units: list[str]
-    labels: int  # Number of further entries, words that begin with `__label__`, of which vectors are not made
+    labels: int
 
 
 def read_vocabulary(reader: BinReader) -> Sent2VecWords:
     """Read everything before the rows."""
     settings = _read_settings(reader)
-    size, words, labels, tokens, pruned = reader.numbers("iiiqq", "the size of the vocabulary")
+    size, words, labels, settings["tokens"], pruned = reader.numbers("iiiqq", "the size of the vocabulary")
     if pruned != -1:
-        raise InputError(f"{reader.name} was pruned, or is damaged; take the model from before `quantize`")
-    right = 1 < words <= size <= MAX_WORDS and size == words + labels and tokens >= 0
+        raise reader.refused("pruned, or damaged; take the model from before `quantize`")
+    right = 1 < words <= size <= MAX_WORDS and size == words + labels and settings["tokens"] >= 0
     expected = f"words, at most {MAX_WORDS:,}, their number and that of labels, which add up"
     reader.check(right, "the size of the vocabulary", expected, f"{size:,} of {words:,} and {labels:,}")
     units: list[str] = []
@@ -177,87 +170,62 @@ def read_vocabulary(reader: BinReader) -> Sent2VecWords:
         if index < words:
             units.append(_unit(raw) if index else UNKNOWN)
     if len(set(units)) < len(units):
-        twice = Counter(units).most_common(1)[0][0]
-        raise InputError(f"{reader.name} is damaged: its vocabulary has the word {twice!r} twice")
-    return Sent2VecWords(Sent2VecBinSettings(**settings, tokens=tokens), units, labels)
+        raise reader.refused(f"damaged: it has the word {Counter(units).most_common(1)[0][0]!r} twice")
+    return Sent2VecWords(settings, units, labels)
 
 
 def _read_settings(reader: BinReader) -> dict[str, Any]:
     """Read magic number, version and settings."""
     magic, version = reader.numbers("ii", "the version of the file")
     if magic != MAGIC:
-        raise InputError(
-            f"expected a .bin model of the Sent2Vec program, and {reader.name} is none, for it begins otherwise; text "
-            "with a word and its vector on each line is for `paranmt train --vectors`",
-            option="model",
+        raise reader.refused(
+            "not a .bin model of the Sent2Vec program; `paranmt train --vectors` reads vectors as text"
         )
     reader.check(version in (VERSION, FASTTEXT_VERSION), "the version of the file", f"{VERSION}", version)
     found = dict(zip(OPTIONS, reader.numbers("12id", "the settings"), strict=True))
     kind = MODELS.get(found.pop("model"))
     if kind is not None and (kind != "sent2vec" or version == FASTTEXT_VERSION):
-        raise InputError(
-            f"{reader.name} is a model of {'fastText' if version == FASTTEXT_VERSION else 'the command'} {kind}, and "
-            "not of sent2vec; have its program write word vectors as text (print-word-vectors), which `paranmt train "
-            "--vectors` takes"
+        program = "fastText" if version == FASTTEXT_VERSION else "the command"
+        raise reader.refused(
+            f"a model of {program} {kind}, not of sent2vec; have its program write word vectors as text "
+            "(print-word-vectors), which `paranmt train --vectors` reads"
         )
-    # Without n-grams their buckets may be none.
-    right = kind is not None and 1 <= found["dim"] <= WIDEST and 1 <= found["wordNgrams"] <= LONGEST
-    right = right and found["bucket"] >= int(found["wordNgrams"] > 1) and found["loss"] in LOSSES
+    right = (
+        kind is not None
+        and 1 <= found["dim"] <= WIDEST
+        and 1 <= found["wordNgrams"] <= LONGEST
+        # Without n-grams their buckets may be none.
+        and found["bucket"] >= int(found["wordNgrams"] > 1)
+        and found["loss"] in LOSSES
+        and math.isfinite(found["t"])
+    )
     expected = f"those of sent2vec, with `dim` up to {WIDEST:,} and `wordNgrams` up to {LONGEST}"
-    shown = ", ".join(f"{name} {value}" for name, value in found.items())
-    reader.check(right and math.isfinite(found["t"]), "the settings", expected, shown)
-    found["loss"] = LOSSES[found["loss"]]
-    return found
+    reader.check(right, "the settings", expected, found)
+    return {**found, "loss": LOSSES[found["loss"]]}
 
 
 def _unit(raw: bytes) -> str:
-    """Decode a word; one that cannot occur in text gets a name that no token has."""
+    """Decode a word; one that cannot occur in text gets a name with a blank, which no token has."""
     try:
         word = raw.decode()
     except UnicodeDecodeError:
         word = ""
-    return word if word and word != UNKNOWN else f"{RAW} {raw.hex(' ')}"
+    return word if word and word != UNKNOWN else f"bytes {raw.hex(' ')}"
 
 
-class Sent2VecRows:
-    """The rows of a model, read block by block, by a reader that has read the words."""
-
-    def __init__(self, reader: BinReader, found: Sent2VecWords) -> None:
-        self._reader, self._words = reader, found
-        self.dim, self._width = found.settings.dim, 4 * found.settings.dim
-        self._step = max(1, BLOCK // self._width) * self._width
-        least = len(found.units) + found.settings.bucket
-        # The program of today adds a row for a kind of n-grams that Sent2Vec has not; the first releases did not.
-        self.count = reader.matrix("the vectors of words and n-grams", (least, least + 1), self.dim)
-
-    def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Read all rows.
-
-        Yields:
-            Index of the first row of a block, and the rows [row, dimension], float32, in memory that may be written.
-        """
-        start = 0
-        for block in self._reader.blocks(self.count * self._width, self._step, "the vectors of words and n-grams"):
-            rows = np.frombuffer(block, "<f4").astype(np.float32).reshape(-1, self.dim)
-            yield start, rows
-            start += len(rows)
-
-    def rest(self) -> Iterator[None]:
-        """Read the data after the rows in blocks, only to check that the model is complete."""
-        # The program has a target for each word; labels have none.
-        count = self._reader.matrix("the vectors of targets", (len(self._words.units),), self.dim)
-        for _ in self._reader.blocks(count * self._width, self._step, "the vectors of targets"):
-            yield
-        self._reader.end()
-
-    def refuse_not_finite(self, start: int, rows: np.ndarray) -> None:
-        """Reject rows with a number that is not finite."""
-        if np.isfinite(rows).all():
-            return
-        row = start + int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
-        units = self._words.units
-        name = f"the word {units[row]!r}" if row < len(units) else f"bucket {row - len(units):,}"
-        raise InputError(
-            f"{self._reader.name}: the vector of {name} (row {row:,}) holds a number that is not finite; the training "
-            "of this model diverged, or the file is damaged"
-        )
+def read_rows(reader: BinReader, found: Sent2VecWords) -> Iterator[tuple[int, np.ndarray]]:
+    """Read the rows of words and buckets; yields as `matrix`, then checks that the model is complete."""
+    words, width = len(found.units), found.settings["dim"]
+    used = words + found.settings["bucket"]
+    # The program of today adds a row for a kind of n-grams that Sent2Vec has not; the first releases did not.
+    for start, rows in reader.matrix("the vectors of words and n-grams", (used, used + 1), width):
+        finite = np.isfinite(rows[: max(0, used - start)]).all(axis=1)
+        if not finite.all():
+            row = start + int(np.flatnonzero(~finite)[0])
+            name = f"the word {found.units[row]!r}" if row < words else f"bucket {row - words:,}"
+            raise reader.refused(f"the vector of {name} (row {row:,}) holds a number that is not finite")
+        yield start, rows
+    # The program has a target for each word; labels have none.
+    for _ in reader.matrix("the vectors of targets", (words,), width):
+        pass
+    reader.end()

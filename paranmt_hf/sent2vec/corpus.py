@@ -113,24 +113,23 @@ class WordCounter:
         # The placeholder's row has the name that unknown words have when sentences are encoded.
         found = [word for word, number in self._number_of.items() if counts[number] >= least and word != UNKNOWN]
         found.sort(key=lambda word: (-counts[self._number_of[word]], word))
-        kept = found[: config.max_words]
-        if not kept:
+        if not found:
             most = int(counts.max(initial=0))
             raise InputError(
                 f"no word occurs {counted(least, 'time')} in the {counted(lines, 'sentence')}, the most frequent one "
                 f"{counted(most, 'time')}; lower `min_count`, or give more text"
             )
-        numbers = np.array([self._number_of[word] for word in kept])
+        numbers = np.array([self._number_of[word] for word in found])
         rows = np.zeros(self._next, np.int32)
-        rows[numbers] = np.arange(1, len(kept) + 1)
+        rows[numbers] = np.arange(1, len(found) + 1)
         # Forgotten words are among the tokens.
         counts = np.concatenate([[0], counts[numbers]])
         if counts[1] < (config.min_target_count or 1):
             raise InputError(
-                f"no word can be a target: {kept[0]!r}, the most frequent one, occurs {counts[1]:,} times, and "
+                f"no word can be a target: {found[0]!r}, the most frequent one, occurs {counts[1]:,} times, and "
                 f"`min_target_count` is {config.min_target_count:,}; lower it, or give more text"
             )
-        return KnownWords([UNKNOWN, *kept], counts, lines, self._total + lines), rows
+        return KnownWords([UNKNOWN, *found], counts, lines, self._total + lines), rows
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.sent2vec.config import CHECKPOINT, Sent2VecConfig, Sent2VecHistory
+from paranmt_hf.sent2vec.config import Sent2VecConfig
 from paranmt_hf.sent2vec.corpus import BLOCK, Block, TextOnDisk
 from paranmt_hf.sent2vec.kernels import Sampling, Tables, Worker, train_sentences, train_windows
+from paranmt_hf.sent2vec.record import Sent2VecHistory
 from paranmt_hf.training import checkpoint
 from paranmt_hf.util.machine import refuse_beyond_memory
 from paranmt_hf.util.progress import Progress
@@ -24,6 +25,7 @@ logger = logging.getLogger(__name__)
 # Entries of the table of negatives in the authors' program (`NEGATIVE_TABLE_SIZE` in its `model.h`), and the most for
 # each word of a corpus, because a small one needs no large table.
 TABLE_ENTRIES, ENTRIES_OF_A_WORD = 10_000_000, 100
+WINDOW = 5  # CBOW: the number of words on either side of a target is drawn from 1 to this
 ROWS_FILLED = 100_000  # Rows that get random numbers at once
 
 
@@ -43,17 +45,17 @@ def negative_table(counts: np.ndarray, generator: np.random.Generator, size: int
 
 
 class Loop:
-    """Trains the tables of Sent2Vec by resolved settings, with checkpoints in a folder."""
+    """Trains the tables of Sent2Vec by resolved settings, with a checkpoint in a file."""
 
-    def __init__(self, text: TextOnDisk, config: Sent2VecConfig, folder: Path) -> None:
-        self.text, self.config, self.course = text, config, Sent2VecHistory()
-        self._checkpoint = folder / CHECKPOINT
+    def __init__(self, text: TextOnDisk, config: Sent2VecConfig, path: Path) -> None:
+        self.text, self.config, self._checkpoint = text, config, path
+        self.course = Sent2VecHistory()
         self._epoch = self._sentence = 0
         rows, width = self._rows + len(text.words.names) + 1, config.dimension or 0
         refuse_beyond_memory(
             4 * rows * width,
             f"{rows:,} rows of {width:,} numbers take",
-            "lower `dimension`, `max_words` or `buckets`, or raise `min_count` or `min_ngram_count`",
+            "lower `dimension` or `buckets`, or raise `min_count` or `min_ngram_count`",
         )
         seeds = np.random.SeedSequence(config.seed).spawn(3)
         initial, order, draws = (np.random.default_rng(seed) for seed in seeds)
@@ -138,8 +140,15 @@ class Loop:
         row_of = np.zeros(self.config.buckets if self.config.ngrams > 1 else 1, np.int32)
         row_of[hashes] = np.arange(first, first + len(hashes))
         context = self.config.context
-        placeholder, window = context in ("placeholder", "program"), self.config.window if context == "cbow" else 0
-        return Tables(self.inputs, self.outputs, self.config.ngrams, row_of, placeholder, context == "program", window)
+        return Tables(
+            self.inputs,
+            self.outputs,
+            self.config.ngrams,
+            row_of,
+            placeholder=context in ("placeholder", "program"),
+            placeholder_ngrams=context == "program",
+            window=WINDOW if context == "cbow" else 0,
+        )
 
     def _train(self, block: Block, model: Tables, pool: ThreadPoolExecutor, total: int) -> float:
         """Train on a block; returns the mean loss of its targets."""

@@ -11,13 +11,9 @@ from typing import TYPE_CHECKING
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.reading.sentences import SentenceSources
 from paranmt_hf.errors import InputError, WriteError
-from paranmt_hf.sent2vec.config import (
-    CHECKPOINT,
-    Sent2VecConfig,
-    Sent2VecRecord,
-    Sent2VecSettings,
-    write_sent2vec_card,
-)
+from paranmt_hf.sent2vec.config import Sent2VecConfig
+from paranmt_hf.sent2vec.record import Sent2VecRecord, Sent2VecSettings, sent2vec_values
+from paranmt_hf.training.card import write_card
 from paranmt_hf.training.record import TRAINING_PICTURE, History, plot_history
 from paranmt_hf.util.files import listed, shown_path
 from paranmt_hf.util.records import made_with
@@ -31,7 +27,8 @@ if TYPE_CHECKING:
     from paranmt_hf.sent2vec.corpus import TextOnDisk
 
 logger = logging.getLogger(__name__)
-TEXT = "text"
+# In the work folder.
+TEXT, CHECKPOINT = "text", "checkpoint.safetensors"
 ROWS_WRITTEN = 10_000  # Rows that are copied at once while an encoder is written
 # Words of text below which similarities of unrelated sentences are mostly noise.
 FEW_WORDS = 10_000_000
@@ -115,7 +112,7 @@ def _train(
         f"{counted(text.sentences, 'sentence')}, {text.known:,} known words; rows for "
         f"{counted(len(text.words.names) - 1, 'word')} and {counted(len(text.hashes), 'bucket')} of n-grams"
     )
-    loop = Loop(text, config, work)
+    loop = Loop(text, config, work / CHECKPOINT)
     course, parameters, rows = loop.run(), int(loop.inputs.size), folder / "rows"
     stock = config.ngrams == 1 and config.cut == "words"
     # The placeholder's row becomes that of unknown words, which add nothing.
@@ -142,7 +139,7 @@ def _train(
     )
     if course.losses:
         plot_history(History(losses=course.losses), folder / TRAINING_PICTURE, "Sent2Vec", unit="words")
-    write_sent2vec_card(folder, name, record)
+    write_card(folder, sent2vec_values(name, folder, record))
     return record
 
 

@@ -19,18 +19,16 @@ from paranmt_hf.util.tables import percent, text_table
 TaskName = Literal["SICK-R", "SICK-E", "SST2", "SST5", "STSB", "STSB-captions", "STSB-no-captions"]
 Way = Literal["scratch", "initialised", "regularised", "fixed"]
 Optimizer = Literal["adam", "adagrad"]
-Width = Annotated[int, Range(at_least=1, at_most=1_000_000)]
+Width = Annotated[int, Range(at_least=1, at_most=10_000)]
 Weight = Annotated[float, Range(at_least=0, at_most=1_000_000)]
 
 # Folder of the head of a model for a task, and its files.
 HEAD_FOLDER, CONFIG_FILE, WEIGHTS_FILE = "head", "head.json", "model.safetensors"
-# Of the tasks that differ from SICK-R, whose values are the last ones.
+# Where tasks differ from the others: width of the sigmoid layer, optimizer and lambda_w.
 HIDDEN: Mapping[str, int] = {"SICK-E": 150, "SST2": 300, "SST5": 300}
 OPTIMIZER: Mapping[str, Optimizer] = {"SICK-E": "adagrad"}
 LAMBDA_W: Mapping[str, float] = {"SST2": 1e-6, "SST5": 1e-6}
-USUAL_HIDDEN, USUAL_LAMBDA_W = 50, 1e-5
 LEARNING_RATE: Mapping[Optimizer, float] = {"adam": 0.001, "adagrad": 0.05}
-EPOCHS, EPOCHS_FIXED = 10, 20
 # In the work folder.
 CHECKPOINT = "checkpoint.safetensors"
 HEAD = Group("head", "Widths of the layers over sentence vectors.")
@@ -81,24 +79,21 @@ class SuperviseConfig(Settings):
     def resolved(self, *, start: bool) -> SuperviseConfig:
         """Fill in missing settings; `start` is whether there is an initial encoder."""
         way: Way = self.way or ("regularised" if start else "scratch")
-        if (way == "scratch") == start:
-            raise InputError(
-                "`way` scratch starts without an encoder; leave out `init_from`, or choose another way"
-                if start
-                else f"`way` {way} needs an encoder to start from; name one with `init_from`",
-                option="way",
-            )
+        if way == "scratch" and start:
+            raise InputError("`way` scratch starts without an encoder; leave out `init_from`", option="way")
+        if way != "scratch" and not start:
+            raise InputError(f"`way` {way} needs an encoder to start from; name one with `init_from`", option="way")
         if self.projection is not None and way != "fixed":
             raise InputError(f"`projection` is for the way fixed, not for {way}; leave it out", option="projection")
         if self.freeze_words and way == "fixed":
             raise InputError("`way` fixed trains no words already; leave out `freeze_words`", option="freeze_words")
         optimizer = self.optimizer or OPTIMIZER.get(self.task, "adam")
-        lambda_w = 0.0 if way in ("initialised", "fixed") else LAMBDA_W.get(self.task, USUAL_LAMBDA_W)
+        lambda_w = LAMBDA_W.get(self.task, 1e-5) if way in ("scratch", "regularised") else 0.0
         return replace(
             self,
             way=way,
-            hidden=self.hidden or HIDDEN.get(self.task, USUAL_HIDDEN),
-            epochs=self.epochs or (EPOCHS_FIXED if way == "fixed" else EPOCHS),
+            hidden=self.hidden or HIDDEN.get(self.task, 50),
+            epochs=self.epochs or (20 if way == "fixed" else 10),
             optimizer=optimizer,
             learning_rate=self.learning_rate or LEARNING_RATE[optimizer],
             lambda_w=lambda_w if self.lambda_w is None else self.lambda_w,

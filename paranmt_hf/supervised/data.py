@@ -1,12 +1,14 @@
-"""The items of supervised tasks: those of SentEval's folders, and the STS benchmark with its training part."""
+"""Supervised tasks: the items of SentEval's folders, and the STS benchmark with its training part; their figures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.pair_set import StsSet
+import numpy as np
+
+from paranmt_hf.errors import DivergedError, InputError
+from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.sts_data import read_benchmark
 from paranmt_hf.evaluation.transfer_data import JUDGEMENTS, TaskPart, TransferTask, read_tasks
 
@@ -26,11 +28,6 @@ CLASSES: Mapping[str, Sequence[str]] = {
 }
 
 
-def measure_of(task: str) -> str:
-    """Name of the figure of a task that decides between models."""
-    return "pearson" if task in VALUES else "accuracy"
-
-
 def read_task(folder: str | Path, name: str) -> TransferTask:
     """Read the items of a task.
 
@@ -39,23 +36,47 @@ def read_task(folder: str | Path, name: str) -> TransferTask:
             `STSBenchmark`.
         name: The task.
     """
-    if name not in BENCHMARK:
-        (task,), _ = read_tasks(folder, [name])
-        return task
-    place = Path(folder).expanduser()
-    if (place / "STSBenchmark").is_dir():
-        place /= "STSBenchmark"
+    if name in BENCHMARK:
+        return _read_benchmark(Path(folder).expanduser(), name)
+    (task,), _ = read_tasks(folder, [name])
+    return task
+
+
+def _read_benchmark(folder: Path, name: str) -> TransferTask:
+    if (folder / "STSBenchmark").is_dir():
+        folder /= "STSBenchmark"
+    subset = BENCHMARK[name]
     parts, files = {}, []
     for split in ("train", "dev", "test"):
-        files.append(place / f"sts-{split}.csv")
-        parts[split] = _part(read_benchmark(place, split), BENCHMARK[name], files[-1])
+        pairs, path = read_benchmark(folder, split), folder / f"sts-{split}.csv"
+        chosen = np.arange(len(pairs.gold))
+        if subset is not None:
+            if subset not in pairs.subsets:
+                raise InputError(f"{path} has no {subset}, by the genres in its first column", path=path)
+            chosen = pairs.subsets[subset].nonzero()[0]
+        sides = ([pairs.left[row] for row in chosen], [pairs.right[row] for row in chosen])
+        parts[split] = TaskPart(sides, pairs.gold[chosen])
+        files.append(path)
     return TransferTask(name, "relatedness", parts, tuple(files))
 
 
-def _part(pairs: StsSet, subset: str | None, path: Path) -> TaskPart:
-    if subset is None:
-        return TaskPart((pairs.left, pairs.right), pairs.gold)
-    if subset not in pairs.subsets:
-        raise InputError(f"{path} has no {subset}, by the genres in its first column; get the file again", path=path)
-    chosen = pairs.subsets[subset].nonzero()[0]
-    return TaskPart(([pairs.left[row] for row in chosen], [pairs.right[row] for row in chosen]), pairs.gold[chosen])
+def measure_of(task: str) -> str:
+    """Name of the figure of a task that decides between models."""
+    return "pearson" if task in VALUES else "accuracy"
+
+
+def figures_of(task: str, shares: np.ndarray, labels: np.ndarray) -> dict[str, float]:
+    """Scores of probabilities [item, class] against labels [item]; that of `measure_of` selects the epoch."""
+    if task not in VALUES:
+        return {"accuracy": float(np.mean(shares.argmax(axis=1) == labels))}
+    scores = shares @ np.array(VALUES[task])
+    try:
+        return {
+            "pearson": pearson(scores, labels),
+            "spearman": spearman(scores, labels),
+            "mse": float(np.mean((scores - labels) ** 2)),
+        }
+    except InputError as error:
+        raise DivergedError(
+            f"{task} (first: predictions, second: gold scores): {error}; lower `learning_rate`"
+        ) from None

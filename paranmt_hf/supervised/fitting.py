@@ -8,9 +8,8 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,6 +18,7 @@ from torch.nn.functional import kl_div
 
 from paranmt_hf.encoders.composition import Part
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+from paranmt_hf.errors import DivergedError
 from paranmt_hf.supervised.config import CHECKPOINT, Epoch, SuperviseConfig
 from paranmt_hf.supervised.model import Head
 from paranmt_hf.text.tokens import Bags
@@ -32,45 +32,33 @@ from paranmt_hf.util.records import as_json, from_json
 from paranmt_hf.util.wording import counted
 
 logger = logging.getLogger(__name__)
-# Sentences that are encoded at once without gradients.
-BLOCK = 1000
-Centre = Literal["zero", "initial"]
+BLOCK = 1000  # Sentences that are encoded at once without gradients
+# From probabilities [item, class] to the figure that decides which epoch is kept; higher is better.
+Measure = Callable[[np.ndarray], float]
 
 
-class VectorSource:
-    """Provides vectors of sentences by index, without training.
-
-    Attributes:
-        tables: Embeddings that are trained, one parameter [row, dimension] for each.
-        dense: Compositional parameters that are trained, of each part of an encoder.
-        centres: What penalties pull those of each part towards, unless the settings say it.
-    """
-
-    tables: Sequence[nn.Parameter] = ()
-    dense: Sequence[Sequence[nn.Parameter]] = ()
-    centres: Sequence[Centre] = ()
-
-    def vectors(self, sentences: np.ndarray) -> torch.Tensor:
-        """Encode sentences [sentence] in training mode: [sentence, dimension], with gradients."""
-        return self.all_vectors(sentences)
-
-    def all_vectors(self, sentences: np.ndarray) -> torch.Tensor:
-        """Encode sentences [sentence] in evaluation mode: [sentence, dimension], without gradients."""
-        raise NotImplementedError
-
-
-class FixedVectors(VectorSource):
+class FixedVectors:
     """Constant vectors [sentence, dimension]."""
+
+    parameters: Sequence[nn.Parameter] = ()
 
     def __init__(self, matrix: torch.Tensor) -> None:
         self._matrix = matrix
 
-    def all_vectors(self, sentences: np.ndarray) -> torch.Tensor:
-        """See `VectorSource`."""
+    def pulls(self, config: SuperviseConfig) -> list[Pull]:
+        """Penalties: none."""
+        return []
+
+    def trained_vectors(self, sentences: np.ndarray) -> torch.Tensor:
+        """Vectors of sentences [sentence] in training mode: [sentence, dimension], with gradients."""
+        return self.vectors(sentences)
+
+    def vectors(self, sentences: np.ndarray) -> torch.Tensor:
+        """Vectors of sentences [sentence] in evaluation mode: [sentence, dimension], without gradients."""
         return self._matrix[torch.from_numpy(sentences)]
 
 
-class TrainedEncoder(VectorSource):
+class TrainedEncoder:
     """An encoder under training, over sentences that were converted to rows once.
 
     Only the rows of the sentences' units are kept in its tables meanwhile. The others have no gradient and no penalty
@@ -79,7 +67,7 @@ class TrainedEncoder(VectorSource):
     Args:
         model: The encoder; `put_back` makes it whole again.
         parts: Its encoders.
-        bags: All sentences as rows, for each reader.
+        bags: All sentences as rows, for each kind of unit.
         freeze_words: Whether word embeddings are not trained.
     """
 
@@ -87,58 +75,70 @@ class TrainedEncoder(VectorSource):
         self, model: SentenceEncoder, parts: Sequence[Part], bags: Mapping[str, Bags], *, freeze_words: bool = False
     ) -> None:
         self._model, self._parts = model, parts
-        # Row 0 keeps its place: it is for unknown units, and sequences are padded with it.
-        self._used = {name: np.union1d([0], own.rows) for name, own in bags.items()}
-        self._bags = {
-            name: Bags(np.searchsorted(self._used[name], own.rows).astype(np.int32), own.offsets)
-            for name, own in bags.items()
-        }
-        lengths = [np.diff(own.offsets) for own in bags.values()]
-        self._lengths = np.max(lengths, axis=0)
-        self._whole = [(part, part.table.weight.data) for part in parts]
-        self.tables = []
-        for part, weight in self._whole:
-            table = nn.Parameter(weight[torch.from_numpy(self._used[part.reader])])
+        self._used: dict[str, np.ndarray] = {}
+        self._bags: dict[str, Bags] = {}
+        for name, own in bags.items():
+            # Row 0 keeps its place: it is for unknown units, and sequences are padded with it.
+            self._used[name] = np.union1d([0], own.rows)
+            rows = np.searchsorted(self._used[name], own.rows).astype(np.int32)
+            self._bags[name] = Bags(rows, own.offsets)
+        self._lengths = np.max([np.diff(own.offsets) for own in bags.values()], axis=0)
+        self._whole = [part.table.weight.data for part in parts]
+        self._tables: list[nn.Parameter] = []
+        for part, weight in zip(parts, self._whole, strict=True):
+            table = nn.Parameter(weight[torch.from_numpy(self._used[part.unit_kind])])
             part.table.weight = table
             if freeze_words and part.family.units == "word":
                 table.requires_grad_(False)
-                continue
-            self.tables.append(table)
-            if not bool(weight[0].any()):
-                leave_first_row(table)
-        self.dense = [part.weights for part in parts]
-        self.centres = [part.family.centre for part in parts]
+            else:
+                self._tables.append(table)
+                if not bool(weight[0].any()):
+                    leave_first_row(table)
 
-    def vectors(self, sentences: np.ndarray) -> torch.Tensor:
-        """See `VectorSource`."""
+    @property
+    def parameters(self) -> list[nn.Parameter]:
+        """The weights that are trained."""
+        dense = [weight for part in self._parts for weight in part.weights]
+        return [*self._tables, *dense]
+
+    def pulls(self, config: SuperviseConfig) -> list[Pull]:
+        """Penalties: half of lambda_w on tables, of lambda_c on compositional parameters."""
+        pulls = towards_initial(self._tables, (config.lambda_w or 0.0) / 2)
+        for part in self._parts:
+            initial = config.way == "regularised" or part.family.centre == "initial"
+            towards = towards_initial if initial else towards_zero
+            pulls += towards(part.weights, config.lambda_c / 2)
+        return pulls
+
+    def trained_vectors(self, sentences: np.ndarray) -> torch.Tensor:
+        """See `FixedVectors`."""
         self._model.train()
         return self._forward(sentences)
 
     @torch.no_grad()
-    def all_vectors(self, sentences: np.ndarray) -> torch.Tensor:
-        """See `VectorSource`; sorted by length, so that little is computed for padding."""
+    def vectors(self, sentences: np.ndarray) -> torch.Tensor:
+        """See `FixedVectors`; sorted by length, so that little is computed for padding."""
         self._model.eval()
         order = np.argsort(-self._lengths[sentences], kind="stable")
         ordered = sentences[order]
-        parts = [self._forward(ordered[start : start + BLOCK]) for start in range(0, len(ordered), BLOCK)]
-        return torch.cat(parts)[torch.from_numpy(np.argsort(order))]
+        blocks = [self._forward(ordered[start : start + BLOCK]) for start in range(0, len(ordered), BLOCK)]
+        return torch.cat(blocks)[torch.from_numpy(np.argsort(order))]
 
     def _forward(self, sentences: np.ndarray) -> torch.Tensor:
-        bags = [self._bags[part.reader].take(sentences) for part in self._parts]
+        bags = [self._bags[part.unit_kind].take(sentences) for part in self._parts]
         vectors: torch.Tensor = self._model(encoder_features(self._parts, bags))["sentence_embedding"]
         return vectors
 
     def put_back(self) -> None:
         """Restore the complete encoder, including its trained rows."""
-        for part, weight in self._whole:
-            weight[torch.from_numpy(self._used[part.reader])] = part.table.weight.data
+        for part, weight in zip(self._parts, self._whole, strict=True):
+            weight[torch.from_numpy(self._used[part.unit_kind])] = part.table.weight.data
             part.table.weight = nn.Parameter(weight)
         self._model.eval()
         self._model.forget_average()
 
 
-# From probabilities [item, class] to the figure that decides which epoch is kept; higher is better.
-Measure = Callable[[np.ndarray], float]
+Source = FixedVectors | TrainedEncoder
 
 
 @dataclass(frozen=True)
@@ -157,19 +157,8 @@ class Items:
         return len(self.targets)
 
 
-def penalties_of(source: VectorSource, head: Head, config: SuperviseConfig) -> list[Pull]:
-    """List the penalties: half of lambda_s on the head, of lambda_c on composition, of lambda_w on tables."""
-    projection = [] if head.project is None else head.project.parameters()
-    pulls = towards_zero(head.classifying(), config.lambda_s / 2)
-    pulls += towards_zero(projection, config.lambda_c / 2)
-    for weights, centre in zip(source.dense, source.centres, strict=True):
-        initial = config.way == "regularised" or centre == "initial"
-        pulls += (towards_initial if initial else towards_zero)(weights, config.lambda_c / 2)
-    return pulls + towards_initial(source.tables, (config.lambda_w or 0.0) / 2)
-
-
 def fit_head(
-    source: VectorSource, head: Head, train: Items, dev: Items, config: SuperviseConfig, measure: Measure, folder: Path
+    source: Source, head: Head, train: Items, dev: Items, config: SuperviseConfig, measure: Measure, folder: Path
 ) -> list[Epoch]:
     """Train all epochs and restore the best one on the development items, the first of equals.
 
@@ -185,130 +174,112 @@ def fit_head(
         measure: The main figure of the development items' probabilities.
         folder: For checkpoints.
     """
-    return _Fitting(source, head, train, config, folder).run(dev, measure)
+    fitting = _Fitting(source, head, train, config)
+    fitting.resume(folder / CHECKPOINT)
+    saved = time.monotonic()
+    label = f"{config.task}: training"
+    with one_thread(), Progress(label, config.epochs, done=len(fitting.epochs), unit="epochs") as progress:
+        while len(fitting.epochs) < (config.epochs or 0):
+            loss = fitting.run_epoch()
+            shares = probabilities(source, head, dev)
+            if not np.isfinite(shares).all():
+                # What the last step did shows in no loss.
+                epoch = len(fitting.epochs) + 1
+                raise DivergedError(f"predictions after epoch {epoch} are not finite; lower `learning_rate`")
+            fitting.end_epoch(Epoch(loss, measure(shares)))
+            progress.advance_to(len(fitting.epochs), f"{fitting.epochs[-1].development:.3f} on the development items")
+            if time.monotonic() - saved >= checkpoint.CHECKPOINT_SECONDS:
+                fitting.save(folder / CHECKPOINT)
+                saved = time.monotonic()
+    # If the model cannot be written, nothing is lost.
+    fitting.save(folder / CHECKPOINT)
+    fitting.restore_best()
+    return fitting.epochs
 
 
 class _Fitting:
     """Training in progress; arguments as in `fit_head`."""
 
-    def __init__(self, source: VectorSource, head: Head, train: Items, config: SuperviseConfig, folder: Path) -> None:
+    def __init__(self, source: Source, head: Head, train: Items, config: SuperviseConfig) -> None:
         self._source, self._head, self._train, self._config = source, head, train, config
-        self._checkpoint = folder / CHECKPOINT
-        self._parameters = [*source.tables, *chain.from_iterable(source.dense), *head.parameters()]
+        self._parameters = [*source.parameters, *head.parameters()]
         # Before a checkpoint is read, because weights are pulled to where they began.
-        self._pulls = penalties_of(source, head, config)
-        self._optimizer = _optimizer(self._parameters, config)
-        self._steps = -(-len(train) // config.batch_size)
-        # The finished epochs, the losses of the current one, and the best weights.
-        self._epochs: list[Epoch] = []
-        self._losses: list[float] = []
+        self._pulls = source.pulls(config) + towards_zero(head.classifying(), config.lambda_s / 2)
+        if head.project is not None:
+            self._pulls += towards_zero(head.project.parameters(), config.lambda_c / 2)
+        self._optimizer: torch.optim.Optimizer
+        rate = config.learning_rate or 0.0
+        if config.optimizer == "adagrad":
+            start = ADAGRAD_START
+            self._optimizer = torch.optim.Adagrad(self._parameters, rate, initial_accumulator_value=start, eps=0)
+        else:
+            self._optimizer = torch.optim.Adam(self._parameters, rate, fused=True)
+        self.epochs: list[Epoch] = []
         self._best: list[torch.Tensor] = []
-        self._resume()
-        self._saved = time.monotonic()
 
-    @property
-    def _step(self) -> int:
-        """Number of steps made."""
-        return len(self._epochs) * self._steps + len(self._losses)
-
-    def run(self, dev: Items, measure: Measure) -> list[Epoch]:
-        """Train to the end; the parameters are those of the best epoch."""
-        total = (self._config.epochs or 0) * self._steps
-        with (
-            one_thread(),
-            Progress(f"{self._config.task}: training", total, done=self._step, unit="steps") as progress,
-        ):
-            while self._step < total:
-                self._finish_epoch(progress)
-                reached = self._measure(dev, measure)
-                progress.advance_to(self._step, f"{reached:.3f} on the development items")
-                self._save_if_due()
-        # If the model cannot be written, nothing is lost.
-        self._save()
-        for parameter, value in zip(self._parameters, self._best, strict=True):
-            parameter.data.copy_(value)
-        return self._epochs
-
-    def _finish_epoch(self, progress: Progress) -> None:
-        """Make the steps that are left of the current epoch."""
+    def run_epoch(self) -> float:
+        """Make the steps of an epoch; returns their mean loss."""
+        losses: list[float] = []
         size = self._config.batch_size
-        order = np.random.default_rng([self._config.seed, len(self._epochs)]).permutation(len(self._train))
-        for start in range(len(self._losses) * size, len(order), size):
-            loss = _loss(self._source, self._head, self._train, order[start : start + size])
-            self._losses.append(float(loss.detach()))
-            if not math.isfinite(self._losses[-1]):
-                raise diverged(f"{self._step}", self._losses[-1])
+        order = np.random.default_rng([self._config.seed, len(self.epochs)]).permutation(len(self._train))
+        for start in range(0, len(order), size):
+            loss = self._loss(order[start : start + size])
+            losses.append(float(loss.detach()))
+            if not math.isfinite(losses[-1]):
+                raise diverged(f"{len(losses)} of epoch {len(self.epochs) + 1}", losses[-1])
             self._optimizer.zero_grad()
             (loss + penalty(self._pulls)).backward()
             self._optimizer.step()
-            progress.advance_to(self._step)
-            if len(self._losses) < self._steps:
-                self._save_if_due()
+        return float(np.mean(losses))
 
-    def _measure(self, dev: Items, measure: Measure) -> float:
-        """End an epoch: measure it, and keep its weights if they are the best."""
-        shares = probabilities(self._source, self._head, dev)
-        if not np.isfinite(shares).all():
-            # What the last step did shows in no loss.
-            raise diverged(f"{self._step}", math.nan)
-        reached = measure(shares)
-        if reached > max((epoch.development for epoch in self._epochs), default=-math.inf):
+    def _loss(self, items: np.ndarray) -> torch.Tensor:
+        """Mean KL divergence of the predictions from the targets; for single classes their negative log-likelihood."""
+        sentences = self._train.sentences[:, items]
+        sides = self._source.trained_vectors(sentences.ravel()).float().chunk(len(sentences))
+        return kl_div(self._head(*sides), self._train.targets[torch.from_numpy(items)], reduction="batchmean")
+
+    def end_epoch(self, epoch: Epoch) -> None:
+        """Keep the weights of an epoch if they are the best."""
+        if epoch.development > max((earlier.development for earlier in self.epochs), default=-math.inf):
             self._best = [parameter.detach().clone() for parameter in self._parameters]
-        self._epochs.append(Epoch(float(np.mean(self._losses)), reached))
-        self._losses = []
-        return reached
+        self.epochs.append(epoch)
 
-    def _save_if_due(self) -> None:
-        if time.monotonic() - self._saved >= checkpoint.CHECKPOINT_SECONDS:
-            self._save()
-            self._saved = time.monotonic()
+    def restore_best(self) -> None:
+        """Set the weights of the best epoch."""
+        for parameter, value in zip(self._parameters, self._best, strict=True):
+            parameter.data.copy_(value)
 
-    def _save(self) -> None:
-        tensors = {f"weight.{index}": parameter.detach() for index, parameter in enumerate(self._parameters)}
-        tensors |= {f"best.{index}": value for index, value in enumerate(self._best)}
-        for index, values in self._optimizer.state_dict()["state"].items():
-            tensors |= {f"state.{index}.{name}": value for name, value in values.items()}
-        state = {"epochs": [as_json(epoch) for epoch in self._epochs], "losses": self._losses}
-        checkpoint.write_checkpoint(self._checkpoint, tensors, state)
+    def save(self, path: Path) -> None:
+        """Write a checkpoint, at the end of an epoch."""
+        tensors: dict[str, torch.Tensor] = {}
+        states = self._optimizer.state_dict()["state"]
+        for index, (parameter, best) in enumerate(zip(self._parameters, self._best, strict=True)):
+            tensors |= {f"weight.{index}": parameter.detach(), f"best.{index}": best}
+            tensors |= {f"{name}.{index}": value for name, value in states.get(index, {}).items()}
+        checkpoint.write_checkpoint(path, tensors, {"epochs": [as_json(epoch) for epoch in self.epochs]})
 
-    def _resume(self) -> None:
-        found = checkpoint.read_checkpoint(self._checkpoint)
+    def resume(self, path: Path) -> None:
+        """Continue from a checkpoint, if there is one."""
+        found = checkpoint.read_checkpoint(path)
         if found is None:
             return
         tensors, state = found
         for index, parameter in enumerate(self._parameters):
-            parameter.data.copy_(tensors[f"weight.{index}"])
-        self._best = [tensors[f"best.{index}"] for index in range(len(self._parameters)) if f"best.{index}" in tensors]
-        own = self._optimizer.state_dict()
-        own["state"] = defaultdict(dict)
+            parameter.data.copy_(tensors.pop(f"weight.{index}"))
+            self._best.append(tensors.pop(f"best.{index}"))
+        states: dict[int, dict[str, Any]] = defaultdict(dict)
         for name, value in tensors.items():
-            if name.startswith("state."):
-                _, number, key = name.split(".")
-                own["state"][int(number)][key] = value
-        self._optimizer.load_state_dict(own)
-        self._epochs = from_json(list[Epoch], state["epochs"], self._checkpoint)
-        self._losses = state["losses"]
-        logger.info(f"continuing after {counted(self._step, 'step')}")
-
-
-def _optimizer(parameters: list[nn.Parameter], config: SuperviseConfig) -> torch.optim.Optimizer:
-    assert config.learning_rate is not None
-    if config.optimizer == "adagrad":
-        return torch.optim.Adagrad(parameters, lr=config.learning_rate, initial_accumulator_value=ADAGRAD_START, eps=0)
-    return torch.optim.Adam(parameters, lr=config.learning_rate, fused=True)
-
-
-def _loss(source: VectorSource, head: Head, part: Items, items: np.ndarray) -> torch.Tensor:
-    """Mean KL divergence of the predictions from the targets; for single classes their negative log-likelihood."""
-    sentences = part.sentences[:, items]
-    sides = source.vectors(sentences.ravel()).float().chunk(len(sentences))
-    return kl_div(head(*sides), part.targets[torch.from_numpy(items)], reduction="batchmean")
+            entry, number = name.rsplit(".", 1)
+            states[int(number)][entry] = value
+        self._optimizer.load_state_dict({**self._optimizer.state_dict(), "state": states})
+        self.epochs = from_json(list[Epoch], state["epochs"], path)
+        logger.info(f"continuing after {counted(len(self.epochs), 'epoch')}")
 
 
 @torch.no_grad()
-def probabilities(source: VectorSource, head: Head, part: Items) -> np.ndarray:
+def probabilities(source: Source, head: Head, part: Items) -> np.ndarray:
     """Predict the classes of items with the weights as they are [item, class], float64."""
     distinct, places = np.unique(part.sentences, return_inverse=True)
-    vectors = source.all_vectors(distinct).float()
+    vectors = source.vectors(distinct).float()
     sides = [vectors[torch.from_numpy(own)] for own in places.reshape(part.sentences.shape)]
     return head(*sides).double().exp().numpy()

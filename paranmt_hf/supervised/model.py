@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -27,15 +26,9 @@ from paranmt_hf.hub.repository import locate
 from paranmt_hf.supervised.config import CONFIG_FILE, HEAD_FOLDER, WEIGHTS_FILE
 from paranmt_hf.text.text_lists import list_of_texts
 from paranmt_hf.util.files import share_weights
-from paranmt_hf.util.machine import refuse_beyond_memory
 from paranmt_hf.util.records import from_json, read_json
-from paranmt_hf.util.wording import brief
 
-KIND = "paranmt_hf.supervised"
 EXPECTED = "the folder of a model made by `paranmt supervise`"
-COPY = "copy the whole model again"
-# A weight of 32 bits, its gradient, the two moments of Adam, and the best epoch's.
-BYTES_TO_TRAIN = 20
 
 
 @dataclass(frozen=True)
@@ -50,7 +43,6 @@ class HeadConfig:
         dimension: Dimensions of a sentence vector.
         projection: Dimensions that a linear layer maps it to first, if there is one.
         hidden: Width of the sigmoid layer.
-        kind: Tells these heads from others.
     """
 
     task: str
@@ -60,16 +52,6 @@ class HeadConfig:
     dimension: int
     projection: int | None
     hidden: int
-    kind: str
-
-    def __post_init__(self) -> None:
-        if self.kind != KIND:
-            raise InputError(f"it describes no head of this package: 'kind' is {self.kind!r}, not {KIND!r}")
-
-    @property
-    def features(self) -> int:
-        """Input width of the sigmoid layer."""
-        return (self.projection or self.dimension) * self.sides
 
 
 class Head(nn.Module):
@@ -86,7 +68,8 @@ class Head(nn.Module):
         super().__init__()
         self.config = config
         self.project = nn.Linear(config.dimension, config.projection) if config.projection else None
-        self.hidden = nn.Linear(config.features, config.hidden)
+        features = (config.projection or config.dimension) * config.sides
+        self.hidden = nn.Linear(features, config.hidden)
         self.output = nn.Linear(config.hidden, len(config.classes))
 
     def forward(self, *sides: torch.Tensor) -> torch.Tensor:
@@ -127,41 +110,17 @@ class Head(nn.Module):
         # Without memory until the weights are there: a damaged configuration may name any width.
         with torch.device("meta"):
             head = cls(config)
-        head._fill(path.with_name(WEIGHTS_FILE))
-        return head.eval()
-
-    def _fill(self, path: Path) -> None:
+        weights = path.with_name(WEIGHTS_FILE)
         try:
-            weights = load_file(path)
-        except (SafetensorError, OSError) as error:
-            reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
-            raise InputError(f"cannot read {path}: {reason}; {COPY}", path=path) from None
-        expected = {name: list(weight.shape) for name, weight in self.state_dict().items()}
-        found = {name: list(weight.shape) for name, weight in weights.items()}
-        if found != expected:
-            name = next(name for name in [*expected, *found] if expected.get(name) != found.get(name))
-            wanted, given = (brief(shapes.get(name)) for shapes in (expected, found))
-            raise InputError(
-                f"{path} does not fit {CONFIG_FILE} next to it: expected {name!r} of the shape {wanted}, found "
-                f"{given}; {COPY}",
-                path=path,
-            )
-        if wrong := next(
-            (name for name, weight in weights.items() if not bool(weight.float().isfinite().all())), None
-        ):
-            raise InputError(f"{path}: the tensor {wrong!r} holds a number that is not finite; train the model again")
-        self.load_state_dict({name: weight.float() for name, weight in weights.items()}, assign=True)
+            head.load_state_dict(load_file(weights), assign=True)
+        except (SafetensorError, OSError, RuntimeError) as error:
+            reason = str(error).strip().split("\n")[-1].strip()
+            raise InputError(f"cannot read {weights}: {reason}; copy the whole model again", path=weights) from None
+        return head.float().eval()
 
 
 def new_head(config: HeadConfig, seed: int) -> Head:
     """Create a head with random weights."""
-    widths = [config.features, config.hidden, len(config.classes)]
-    numbers = sum(before * after for before, after in pairwise(widths)) + config.dimension * (config.projection or 0)
-    refuse_beyond_memory(
-        numbers * BYTES_TO_TRAIN,
-        f"the layers over the sentence vectors have {numbers:,} weights here, whose training takes",
-        "lower `hidden` or `projection`",
-    )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return Head(config)
@@ -174,7 +133,8 @@ class SupervisedModel(PushedFromFolder):
         width = encoder.get_embedding_dimension()
         if width != head.config.dimension:
             raise InputError(
-                f"the head reads vectors of {head.config.dimension} dimensions, and the encoder's have {width}; {COPY}"
+                f"the head reads vectors of {head.config.dimension} dimensions, and the encoder's have {width}; copy "
+                "the whole model again"
             )
         self.encoder, self.head = encoder, head
 
@@ -188,10 +148,10 @@ class SupervisedModel(PushedFromFolder):
         Returns:
             Scores [item], float64, of SICK-R in [1, 5]; or names of classes [item].
         """
-        found, config = self.probabilities(sentences, others), self.head.config
-        if config.values is not None:
-            return found @ np.array(config.values)
-        return np.array(config.classes)[found.argmax(axis=1)]
+        found = self.probabilities(sentences, others)
+        if self.head.config.values is not None:
+            return found @ np.array(self.head.config.values)
+        return np.array(self.head.config.classes)[found.argmax(axis=1)]
 
     def probabilities(self, sentences: Iterable[str], others: Iterable[str] | None = None) -> np.ndarray:
         """Predict the probability of each class; arguments as in `predict`.
@@ -210,13 +170,11 @@ class SupervisedModel(PushedFromFolder):
             raise InputError(
                 f"expected as many first as second sentences, got {len(sides[0]):,} and {len(sides[1]):,}"
             )
-        texts = list(dict.fromkeys(sentence for side in sides for sentence in side))
-        if not texts:
+        if not sides[0]:
             return np.empty((0, len(config.classes)))
-        row_of = {text: row for row, text in enumerate(texts)}
-        vectors = torch.from_numpy(np.asarray(self.encoder.encode(texts, show_progress_bar=False), np.float32))
+        vectors = [np.asarray(self.encoder.encode(side, show_progress_bar=False), np.float32) for side in sides]
         with torch.no_grad():
-            shares = self.head(*(vectors[[row_of[text] for text in side]] for side in sides))
+            shares = self.head(*map(torch.from_numpy, vectors))
         return shares.double().exp().numpy()
 
     def save_pretrained(self, folder: str | Path) -> None:

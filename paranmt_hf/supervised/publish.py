@@ -24,15 +24,9 @@ from paranmt_hf.util.tables import markdown_table
 TASK_FILES = (SupervisedRecord.FILE, f"{HEAD_FOLDER}/{CONFIG_FILE}", f"{HEAD_FOLDER}/{WEIGHTS_FILE}")
 
 
-def _draft(folder: Path, about: About, results: Sequence[Any]) -> PublishPlan:
+def _plan(folder: Path, about: About, results: Sequence[Any]) -> PublishPlan:
     record, model = SupervisedRecord.read(folder), SupervisedModel.from_pretrained(folder)
     head, task = model.head.config, record.settings.training.task
-    if (head.task, head.dimension) != (task, record.dimension):
-        raise InputError(
-            f"{folder} has a head for {head.task} over {head.dimension} dimensions, and its record is of {task} over "
-            f"{record.dimension}; they do not belong together",
-            path=folder,
-        )
     about, probe = about.required(), [PROBE] * head.sides
 
     def values(repository: str) -> dict[str, Any]:
@@ -78,7 +72,7 @@ SUPERVISED = Kind(
     "model",
     "SupervisedModel.from_pretrained",
     owns=lambda path: path in TASK_FILES or belongs_to_an_encoder(path),
-    draft=_draft,
+    plan=_plan,
     code=code_files,
     copy=lambda folder, other: SupervisedModel.from_pretrained(folder).save_pretrained(other),
 )

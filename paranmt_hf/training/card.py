@@ -14,8 +14,7 @@ import yaml
 from paranmt_hf.corpus.reading.pair_files import languages
 from paranmt_hf.corpus.reading.pairs import PairSelection
 from paranmt_hf.encoders.calibration import Calibration
-from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.families import FAMILIES, title_of
+from paranmt_hf.encoders.config import FAMILIES, EncoderConfig, title_of
 from paranmt_hf.encoders.pushing import MadeRecord
 from paranmt_hf.evaluation.results import Results
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT

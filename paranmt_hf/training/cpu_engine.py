@@ -235,7 +235,7 @@ def cpu_engine(
         pull = 0.0 if fixed else config.lambda_w
         weight = part.table.weight.data
         tables.append(
-            CpuTable(weight, schedule, reader=part.reader, column=column, pull=pull, clip=config.clip, fixed=fixed)
+            CpuTable(weight, schedule, reader=part.unit_kind, column=column, pull=pull, clip=config.clip, fixed=fixed)
         )
         column += 0 if composition.mode == "add" else weight.shape[1]
     return CpuEngine(tables, config, teacher)

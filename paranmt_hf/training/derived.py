@@ -89,7 +89,7 @@ def _mean(located: Sequence[Model]) -> SentenceEncoder:
     mean = trainable(load(located[0], device="cpu"))
     sums = {name: weight.double() for name, weight in mean.state_dict().items()}
     for source in located[1:]:
-        other = load(source, device="cpu")
+        other = trainable(load(source, device="cpu"))
         weights = other.state_dict()
         if _kind(other) != _kind(mean) or any(weights[key].shape != sums[key].shape for key in sums):
             raise InputError(
@@ -106,7 +106,7 @@ def _kind(model: SentenceEncoder) -> tuple[Any, ...]:
     """What averaged models must have in common, including how a BLSTM joins directions and pooling."""
     from paranmt_hf.encoders.composition import take_apart
 
-    composition = take_apart(list(model))
+    composition = take_apart(model)
     parts = []
     for part in composition.parts:
         ngrams = part.vocabulary.ngrams
@@ -221,7 +221,7 @@ def _rotate(encoder: SentenceEncoder, config: RotateConfig, pairs: Pairs | None)
         second_moment,
     )
 
-    composition = take_apart(list(encoder))
+    composition = take_apart(encoder)
     moment = None if pairs is None else second_moment(_vectors(encoder, pairs))
     if config.each_part:
         widths = [part.dimension for part in composition.parts]

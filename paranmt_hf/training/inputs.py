@@ -61,7 +61,7 @@ class TrainingRun:
     @property
     def in_engine(self) -> bool:
         """Whether an engine for averages trains the encoder, not the trainer."""
-        return not any(family.dense for family in self.encoder.families) and not self.config.word_factors
+        return not any(family.layers for family in self.encoder.families) and not self.config.word_factors
 
     @cached_property
     def settings(self) -> TrainingSettings:

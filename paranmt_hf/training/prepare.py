@@ -15,8 +15,7 @@ from pathlib import Path
 from paranmt_hf.corpus.reading.pairs import ERRORS, SIDES
 from paranmt_hf.encoders.building import build_encoder, choose_vocabularies, trainable
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.families import Kind
+from paranmt_hf.encoders.config import EncoderConfig, UnitKind
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -110,7 +109,7 @@ def _build(run: TrainingRun, counter: UnitCounter) -> SentenceEncoder:
 
 
 def build_for(
-    config: EncoderConfig, counts: Mapping[Kind, Counter[str]], path: Path | None, *, seed: int
+    config: EncoderConfig, counts: Mapping[UnitKind, Counter[str]], path: Path | None, *, seed: int
 ) -> SentenceEncoder:
     """Build an encoder with initial weights, from the unit counts of a text and a file of word vectors, if any.
 
@@ -123,7 +122,7 @@ def build_for(
         raise UnfitError(str(error)) from None
 
 
-def _vectors(config: EncoderConfig, counts: Mapping[Kind, Counter[str]], path: Path | None) -> WordVectors | None:
+def _vectors(config: EncoderConfig, counts: Mapping[UnitKind, Counter[str]], path: Path | None) -> WordVectors | None:
     """Read the vectors of the vocabulary: those of the text from the whole file, others from its beginning."""
     if path is None or "word" not in config.kinds:
         return None
@@ -183,7 +182,7 @@ def _with_errors(run: TrainingRun, work: Path, model: SentenceEncoder) -> PairSt
 
 def _readers(model: SentenceEncoder) -> dict[str, Lookup]:
     """Lookups of an encoder's tables, which convert sentences to rows, by name."""
-    vocabularies = {part.reader: part.vocabulary for part in take_apart(list(model)).parts}
+    vocabularies = {part.unit_kind: part.vocabulary for part in take_apart(model).parts}
     return {name: lookup(vocabulary) for name, vocabulary in vocabularies.items()}
 
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from paranmt_hf.encoders.families import FILES, FURTHER_FILES
-from paranmt_hf.encoders.model_folder import PREFIX, code_files
+from paranmt_hf.encoders.model_folder import MODULE_FILES, PREFIX, code_files
 from paranmt_hf.encoders.pushing import LOADER, MadeRecord
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Results, all_results
@@ -39,8 +38,7 @@ from paranmt_hf.util.records import Record, read_json
 
 RESULTS_FILE = ".eval_results/sts.yaml"
 PICTURES = (TRAINING_PICTURE, CALIBRATION_PICTURE)
-# Files of an encoder: these names, in its folder and in those of its modules.
-_OF_MODULES = {*FURTHER_FILES}.union(*FILES.values())
+# Files of an encoder besides those of its modules.
 _OF_MODELS = {
     "modules.json",
     "config_sentence_transformers.json",
@@ -49,7 +47,6 @@ _OF_MODELS = {
     DISTILLATION_FILE,
     *KINDS,
 }
-_FILES = re.compile(rf"(\d+_\w+/)?({'|'.join(map(re.escape, sorted(_OF_MODULES | _OF_MODELS)))})")
 _CODE_FILES = re.compile(r"paranmt_\w+\.py")
 # Sentences whose vectors show whether a folder and its published files are one model.
 PROBE = ["A man is playing a guitar.", "Isn't it 3.5 km to the town?", ""]
@@ -66,10 +63,14 @@ class _Origin:
 
 def belongs_to_an_encoder(path: str) -> bool:
     """Whether a file of a repository belongs to a published encoder."""
-    return path == RESULTS_FILE or bool(_FILES.fullmatch(path) or _CODE_FILES.fullmatch(path))
+    return path == RESULTS_FILE or _is_model_file(path) or bool(_CODE_FILES.fullmatch(path))
 
 
-def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) -> PublishPlan:
+def _is_model_file(path: str) -> bool:
+    return path in _OF_MODELS or bool(MODULE_FILES.fullmatch(path))
+
+
+def _plan(folder: Path, about: About, results: Sequence[Any], origin: _Origin) -> PublishPlan:
     from paranmt_hf.encoders.loading import load
 
     record = origin.read(folder)
@@ -130,7 +131,7 @@ def encoder_files(folder: Path) -> dict[str, Content]:
 
     The code is that of this version, which has loaded the model, and not that in the folder.
     """
-    files: dict[str, Content] = {path: folder / path for path in files_of(folder) if _FILES.fullmatch(path)}
+    files: dict[str, Content] = {path: folder / path for path in files_of(folder) if _is_model_file(path)}
     kinds = [entry["type"] for entry in json.loads((folder / "modules.json").read_text(encoding="utf8"))]
     if any(kind.startswith(PREFIX) for kind in kinds):
         files |= {name: code.encode() for name, code in code_files().items()}
@@ -206,7 +207,7 @@ def encoder_kind(
         "model",
         LOADER,
         owns=belongs_to_an_encoder,
-        draft=partial(_draft, origin=origin),
+        plan=partial(_plan, origin=origin),
         takes_results=True,
         code=code_files,
         copy=_copy,

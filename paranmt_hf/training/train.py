@@ -321,7 +321,7 @@ def fit_encoder(
     from paranmt_hf.training.pair_views import DistinctSentences
 
     _check_device(config)
-    composition = take_apart(list(model))
+    composition = take_apart(model)
     evaluate = partial(development_score, model, held_out) if held_out is not None else None
     # A teacher alone does not need to know which sentences are pairs.
     items = DistinctSentences(store) if config.neighbours and not config.margin_weight else store

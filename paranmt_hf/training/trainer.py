@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
-from sentence_transformers.sentence_transformer.modules import LSTM
 from torch import nn
 from torch.utils.data import DataLoader
 
 from paranmt_hf.encoders.composition import Part
-from paranmt_hf.encoders.prefixes import prefix_features, reads_prefixes
-from paranmt_hf.encoders.sequences import sequence_features
+from paranmt_hf.encoders.prefixes import PrefixLSTM, prefix_features, sequence_features
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training.config import TrainConfig
@@ -44,18 +42,18 @@ def encoder_features(parts: Sequence[Part], bags: Sequence[Bags], device: torch.
     features = {}
     for index, (part, own) in enumerate(zip(parts, bags, strict=True)):
         suffix = f"_{index}" if len(parts) > 1 else ""
-        for name, value in _features_of(part, own).items():
+        for name, value in _features_of(part, own, device).items():
             # Lengths are read on the host, where sequences are packed; prefixes are for the CPU alone.
             stays = name in ("sentence_lengths", "prefixes")
             features[name + suffix] = value if stays else value.to(device)
     return features
 
 
-def _features_of(part: Part, bags: Bags) -> dict[str, Any]:
-    if part.is_bag:
+def _features_of(part: Part, bags: Bags, device: torch.device) -> dict[str, Any]:
+    if not part.family.ordered:
         return bag_features(bags.rows, bags.offsets)
     second = part.modules[1]
-    if isinstance(second, LSTM) and reads_prefixes(second):
+    if isinstance(second, PrefixLSTM) and device.type == "cpu":
         return prefix_features(bags.rows, bags.offsets, bidirectional=second.bidirectional)
     return sequence_features(bags.rows, bags.offsets)
 
@@ -167,7 +165,7 @@ class MegaBatchTrainer(SealedCheckpoints, SentenceTransformerTrainer):
         generator = np.random.default_rng([config.seed, epoch, index, rank, 1])
         scrambled = []
         for part in self._parts:
-            bags = batch.bags[part.reader]
+            bags = batch.bags[part.unit_kind]
             share = config.scrambling if part.family.ordered else 0
             rows = scramble(bags.rows, bags.offsets, share, generator)
             scrambled.append(Bags(rows, bags.offsets))

@@ -12,7 +12,6 @@ from sentence_transformers import SentenceTransformer, SentenceTransformerTraini
 from transformers import TrainerControl, TrainerState, TrainingArguments
 
 from paranmt_hf.encoders.composition import Part
-from paranmt_hf.encoders.prefixes import by_prefix
 from paranmt_hf.training import checkpoint
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.epochs import Evaluate, evaluation_points
@@ -81,7 +80,7 @@ def _pulls(parts: Sequence[Part], config: TrainConfig, store: PairStore) -> list
         if not part.table.sparse:
             pulls += towards_initial([table], config.lambda_w)
         elif config.lambda_w:
-            rows = torch.from_numpy(store.rows_of(part.reader))
+            rows = torch.from_numpy(store.rows_of(part.unit_kind))
             pulls += rows_towards_initial(table, rows, config.lambda_w)
         pulls += (towards_zero if part.family.centre == "zero" else towards_initial)(part.weights, config.lambda_c)
     return pulls
@@ -121,43 +120,42 @@ def train_with_trainer(
     fixed = [part.table.weight for part in parts if config.freeze_words and part.family.units == "word"]
     for weight in fixed:
         weight.requires_grad_(False)
-    with by_prefix(model.modules() if on_cpu else ()):
-        # On the CPU a step must not touch the whole table; a GPU does that faster than it sorts rows.
-        for part in parts:
-            part.table.sparse = on_cpu
-        model.to(args.device)
-        optimizer = make_optimizer(model, config, args.device)
-        # Row 0, of unknown units, is zeros unless it is trained.
-        hooks = [leave_first_row(weight) for weight in tables if weight.requires_grad and not bool(weight[0].any())]
-        trainer = MegaBatchTrainer(
-            model,
-            args,
-            store=store,
-            parts=parts,
-            config=config,
-            pulls=_pulls(parts, config, store),
-            teacher=teacher,
-            callbacks=[callback],
-            optimizers=(optimizer, None),
-        )
-        steps = config.epochs * len(trainer.plan)
-        trainer.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(
-            optimizer, lambda step: 1 - step / steps if config.decay else 1.0
-        )
-        last = callback.restore(trainer)
-        total = config.epochs * store.pairs
-        # Rank 0 reports.
-        service = config.report_to if args.process_index == 0 else None
-        with (
-            Progress("train", total, done=callback.course.pairs, unit=store.unit) as progress,
-            Reporter(service, folder.with_suffix(".runs"), lambda: args) as reporter,
-        ):
-            callback.progress, callback.reporter = progress, reporter
-            trainer.run_from(last, over=callback.course.is_over(config))
-        for part in parts:
-            part.table.sparse = False
-        for hook in hooks:
-            hook.remove()
+    # On the CPU a step must not touch the whole table; a GPU does that faster than it sorts rows.
+    for part in parts:
+        part.table.sparse = on_cpu
+    model.to(args.device)
+    optimizer = make_optimizer(model, config, args.device)
+    # Row 0, of unknown units, is zeros unless it is trained.
+    hooks = [leave_first_row(weight) for weight in tables if weight.requires_grad and not bool(weight[0].any())]
+    trainer = MegaBatchTrainer(
+        model,
+        args,
+        store=store,
+        parts=parts,
+        config=config,
+        pulls=_pulls(parts, config, store),
+        teacher=teacher,
+        callbacks=[callback],
+        optimizers=(optimizer, None),
+    )
+    steps = config.epochs * len(trainer.plan)
+    trainer.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: 1 - step / steps if config.decay else 1.0
+    )
+    last = callback.restore(trainer)
+    total = config.epochs * store.pairs
+    # Rank 0 reports.
+    service = config.report_to if args.process_index == 0 else None
+    with (
+        Progress("train", total, done=callback.course.pairs, unit=store.unit) as progress,
+        Reporter(service, folder.with_suffix(".runs"), lambda: args) as reporter,
+    ):
+        callback.progress, callback.reporter = progress, reporter
+        trainer.run_from(last, over=callback.course.is_over(config))
+    for part in parts:
+        part.table.sparse = False
+    for hook in hooks:
+        hook.remove()
     for weight in fixed:
         weight.requires_grad_(True)
     if evaluate is not None:

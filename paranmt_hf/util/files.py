@@ -151,33 +151,22 @@ def _error_number(error: BaseException) -> int | None:
     return int(found[1]) if found else getattr(error, "errno", None)
 
 
-def resolved(path: str | Path, option: str | None = None) -> Path:
-    """Resolve a path, which need not exist; one without an end, because links lead in a circle, is rejected."""
-    path, found = Path(path).expanduser(), None
-    # Python 3.11 and 3.12 raise an error; from 3.13 on the link stays in the path, which has no links otherwise.
-    with suppress(RuntimeError):
-        found = path.resolve()
-    if found is None or any(part.is_symlink() for part in (found, *found.parents)):
-        raise InputError(f"{path} is a link that leads back to itself; check it", option=option, path=path)
-    return found
+def resolved(path: str | Path) -> Path:
+    """Resolve a path, which need not exist."""
+    return Path(path).expanduser().resolve()
 
 
 def check_regular(path: Path) -> None:
     """Reject what cannot be read like a file or folder; missing ones are accepted.
 
-    That is a pipe, a socket or a device, which may never end, a link to nothing, and what this user may not read.
+    What a shell makes of `<(zcat FILE)` is a pipe, which can be read only once.
     """
-    try:
-        if path.is_symlink() and not path.exists():
-            raise InputError(f"{path} is a link to {path.readlink()}, which cannot be found; check it", path=path)
-        kind = "folder" if path.is_dir() else "file" if path.is_file() else None
-        readable = not path.exists() or os.access(path, os.R_OK | os.X_OK if kind == "folder" else os.R_OK)
-    except PermissionError:
-        readable = False
-    if not readable:
-        raise InputError(f"{path} may not be read by this user; check its permissions and those above", path=path)
-    if kind is None and path.exists():
-        raise InputError(f"{path} is a pipe, a socket or a device; expected a file: write what it gives into one")
+    if path.is_symlink() and not path.exists():
+        raise InputError(f"{path} is a link to {path.readlink()}, which cannot be found; check it", path=path)
+    if path.exists() and not path.is_dir() and not path.is_file():
+        raise InputError(
+            f"{path} is a pipe, a socket or a device; expected a file: write what it gives into one", path=path
+        )
 
 
 def existing(files: Iterable[Path]) -> list[Path]:
@@ -206,31 +195,12 @@ def read_text(path: Path) -> str:
     return path.read_text(encoding="utf8")
 
 
-MAX_DEPTH = 100  # Lists and mappings inside each other; functions that go through values call themselves for each
-
-
 def parse_json(text: str | bytes) -> Any:  # noqa: ANN401 - whatever is there
     """Parse JSON; raises `ValueError`, also for values nested so deeply that Python does not parse them."""
     try:
         return json.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-
-
-def check_depth(values: object) -> None:
-    """Raise a `ValueError` if lists and mappings are nested more than `MAX_DEPTH` deep."""
-    level: list[object] = [values]
-    for _ in range(MAX_DEPTH + 1):
-        inner: list[object] = []
-        for value in level:
-            if isinstance(value, dict):
-                inner += value.values()
-            elif isinstance(value, list):
-                inner += value
-        if not inner:
-            return
-        level = inner
-    raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
 
 
 @contextmanager
@@ -317,7 +287,7 @@ def result_file(
     def refusal(reason: str) -> InputError:
         return InputError(f"{out} {reason}", option=option, path=file)
 
-    file = resolved(out, option)
+    file = resolved(out)
     if file.is_dir():
         raise refusal("is a folder; name a file")
     if not file.parent.is_dir():
@@ -332,14 +302,19 @@ def result_file(
 
 def is_record(file: Path) -> bool:
     """Whether a file is the record of a result; one next to its result is named after it."""
-    if file.suffix != ".json" or not file.is_file():
-        return False
+    return bool(record_values(file))
+
+
+def record_values(content: Path | bytes) -> dict[str, Any]:
+    """The values of the record of a result; empty for other files."""
     with suppress(OSError, ValueError):
-        content = file.read_bytes()
+        if isinstance(content, Path):
+            content = content.read_bytes() if content.suffix == ".json" else b""
         # Others, such as large tokenizers, are not parsed.
         values = parse_json(content) if b'"paranmt_hf"' in content else None
-        return isinstance(values, dict) and {"settings", "machine", "paranmt_hf"} <= values.keys()
-    return False
+        if isinstance(values, dict) and {"settings", "machine", "paranmt_hf"} <= values.keys():
+            return values
+    return {}
 
 
 def refuse_inside(out: Path, sources: Iterable[str | Path], option: str) -> None:
@@ -361,14 +336,6 @@ def write_result(path: Path, text: str) -> None:
         # The target of a link is replaced, not the link.
         with replacing(resolved(path)) as aside:
             aside.write_text(text, encoding="utf8", newline="\n")
-
-
-def link(source: Path, target: Path) -> None:
-    """Link a file to a second path, or copy it if the system has no links."""
-    try:
-        target.symlink_to(source.resolve())
-    except OSError:
-        shutil.copy(source, target)
 
 
 def source_name(source: str | Path) -> str:

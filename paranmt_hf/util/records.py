@@ -1,34 +1,27 @@
-"""Records: JSON files about results, which are read back into dataclasses.
-
-`from_json` builds a dataclass of plain values, lists, dictionaries, tuples and other dataclasses from parsed JSON by
-the types of its fields.
-"""
+"""Records: JSON files about results, which are read back into dataclasses."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import platform
 import re
-import types
-import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, TypedDict, TypeVar
+from typing import Any, ClassVar, Self, TypedDict, TypeVar
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import check_depth, checksum, parse_json, read_text, write_bytes
+from paranmt_hf.util.files import checksum, parse_json, read_text, write_bytes
 from paranmt_hf.util.optional import versions
 from paranmt_hf.util.settings import is_recorded
-from paranmt_hf.util.wording import brief, in_words
+from paranmt_hf.util.typed import Json, read
+from paranmt_hf.util.wording import in_words
 from paranmt_hf.version import __version__
 
 Identity = dict[str, Any]
 DIFFERENCES_NAMED, VALUE_CHARACTERS, CHECKSUM_DIGITS = 5, 100, 12
 T = TypeVar("T")
-NAMES = {int: "a whole number", float: "a number", str: "text", bool: "true or false", type(None): "nothing (null)"}
 
 
 class MadeWith(TypedDict):
@@ -88,11 +81,12 @@ class Record:
         return cls.from_json(read_json(path, f"the record of {cls.KIND}"), path)
 
     @classmethod
-    def from_json(cls, values: Any, where: Path | str) -> Self:  # noqa: ANN401 - parsed JSON
+    def from_json(cls, values: Json, where: Path | str) -> Self:
         """Build a record from parsed JSON; `where` is the file, for errors."""
         record = from_json(cls, values, where)
         if dataclasses.is_dataclass(record.settings):
-            for name in _unknown(values["settings"], as_json(record.settings)):
+            # With them another version made something else.
+            for name in _unknown_keys(values["settings"], as_json(record.settings)):
                 raise InputError(f"{where} has the setting {name!r}, which paranmt-hf {__version__} does not know")
         return record
 
@@ -196,22 +190,22 @@ def _brief(value: object) -> str:
     return text if len(text) <= VALUE_CHARACTERS else f"{text[:VALUE_CHARACTERS]}..."
 
 
-def _unknown(found: object, known: object, prefix: str = "") -> Iterator[str]:
-    """Names of the unknown keys in nested JSON objects."""
+def _unknown_keys(found: Json, known: Json, prefix: str = "") -> list[str]:
+    """Names of the keys of nested JSON objects that are not known."""
+    names: list[str] = []
     if isinstance(found, dict) and isinstance(known, dict):
         for name, value in found.items():
             if name in known:
-                yield from _unknown(value, known[name], f"{prefix}{name}.")
+                names += _unknown_keys(value, known[name], f"{prefix}{name}.")
             else:
-                yield f"{prefix}{name}"
+                names.append(f"{prefix}{name}")
+    return names
 
 
-def read_json(path: Path, expected: str) -> Any:  # noqa: ANN401 - whatever is there
+def read_json(path: Path, expected: str) -> Json:
     """Parse a JSON file; `expected` describes its content in errors."""
     try:
-        values = parse_json(read_text(path))
-        check_depth(values)
-        return values
+        return parse_json(read_text(path))
     except InputError:
         raise
     except OSError as error:
@@ -221,89 +215,16 @@ def read_json(path: Path, expected: str) -> Any:  # noqa: ANN401 - whatever is t
         raise _damaged(path, f"it is not JSON ({reason}); expected {expected}") from None
 
 
-def from_json(kind: type[T], values: Any, where: Path | str) -> T:  # noqa: ANN401
+def from_json(kind: type[T], values: Json, where: Path | str) -> T:
     """Build a dataclass from parsed JSON; unknown keys are ignored, and `where` is the file, for errors.
 
-    An error names a missing value or one of another type: `FILE is damaged: expected text under 'name', found 3`.
+    An error names a missing value or one of another type: `FILE is damaged: name must be text, was 3`.
     """
-    found: T = _read(kind, values, "", where)
-    return found
-
-
-def _read(kind: Any, value: Any, key: str, where: Path | str) -> Any:  # noqa: ANN401
-    if dataclasses.is_dataclass(kind):
-        return _read_record(typing.cast(type, kind), value, key, where)
-    origin, inner = typing.get_origin(kind), typing.get_args(kind)
-    if kind is Any:
-        return value
-    if origin in (types.UnionType, typing.Union):
-        return _read_union(inner, value, key, where)
-    if origin is Literal:
-        if value not in inner:
-            raise _wrong(f"one of {', '.join(map(str, inner))}", value, key, where)
-        return value
-    if origin is dict or kind is dict:
-        if not isinstance(value, dict):
-            raise _wrong("an object", value, key, where)
-        of = inner[1] if inner else Any
-        return {name: _read(of, part, f"{key}.{name}" if key else name, where) for name, part in value.items()}
-    if origin in (list, tuple) or kind in (list, tuple):
-        return _read_items(origin or kind, inner, value, key, where)
-    if not _is_plain(kind, value):
-        raise _wrong(NAMES[kind], value, key, where)
-    return float(value) if kind is float else value
-
-
-def _read_record(kind: type, values: Any, key: str, where: Path | str) -> Any:  # noqa: ANN401
-    if not isinstance(values, dict):
-        raise _wrong("an object", values, key, where)
-    hints, found = typing.get_type_hints(kind), {}
-    for entry in dataclasses.fields(kind):
-        name = f"{key}.{entry.name}" if key else entry.name
-        if entry.name in values:
-            found[entry.name] = _read(hints[entry.name], values[entry.name], name, where)
-        elif entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING:
-            raise _damaged(where, f"it has no {name!r}")
     try:
-        return kind(**found)
+        found: T = read(kind, values, "")
     except InputError as error:
-        # What the record itself says of values that do not fit together.
         raise _damaged(where, str(error)) from None
-
-
-def _read_union(kinds: tuple[Any, ...], value: Any, key: str, where: Path | str) -> Any:  # noqa: ANN401
-    if value is None and type(None) in kinds:
-        return None
-    errors = []
-    for kind in kinds:
-        if kind is not type(None):
-            try:
-                return _read(kind, value, key, where)
-            except InputError as error:
-                errors.append(error)
-    raise errors[0] from None
-
-
-def _read_items(kind: Any, inner: tuple[Any, ...], value: Any, key: str, where: Path | str) -> Any:  # noqa: ANN401
-    if not isinstance(value, list):
-        raise _wrong("a list", value, key, where)
-    kinds = list(inner) if kind is tuple and inner[-1:] != (Ellipsis,) else [inner[0] if inner else Any] * len(value)
-    if len(kinds) != len(value):
-        raise _wrong(f"a list of {len(kinds)}", value, key, where)
-    return kind(
-        _read(of, part, f"{key}[{index}]", where) for index, (of, part) in enumerate(zip(kinds, value, strict=True))
-    )
-
-
-def _is_plain(kind: Any, value: Any) -> bool:  # noqa: ANN401
-    if kind is float:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
-
-
-def _wrong(expected: str, value: Any, key: str, where: Path | str) -> InputError:  # noqa: ANN401
-    place = f" under {key!r}" if key else ""
-    return _damaged(where, f"expected {expected}{place}, found {brief(value) if value not in ([], {}) else value}")
+    return found
 
 
 def _damaged(where: Path | str, what: str) -> InputError:

@@ -78,13 +78,9 @@ def result_folder(
     def refusal(reason: str) -> InputError:
         return InputError(f"{out} {reason}; {ANOTHER}", option=option, path=folder)
 
-    folder = resolved(out, option)
-    if not folder.name:
-        raise refusal("is the root of the file system")
+    folder = resolved(out)
     if folder == Path.cwd():
         raise refusal("is the current folder of this process, which cannot be replaced")
-    if file := next((parent for parent in folder.parents if parent.exists() and not parent.is_dir()), None):
-        raise refusal(f"is below the file {file}")
     refuse_inside(folder, sources, option)
     if kind is not None and not is_free(folder):
         _read(folder, kind, kind.read, option)

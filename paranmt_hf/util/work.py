@@ -33,8 +33,6 @@ _FINDING = ContextVar("finding", default=False)
 
 def work_folder(out: Path) -> Path:
     """Path of the folder for the work in progress of a result."""
-    if not out.name:
-        raise InputError(f"{out} is the root of the file system; choose another path", path=out)
     return out.with_name(f"{out.name}.work")
 
 

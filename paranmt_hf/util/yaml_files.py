@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 import yaml
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import check_depth, check_regular
+from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.settings import values_for
 
 HEADER = re.compile(r"\s*---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
@@ -59,7 +59,6 @@ def parse_yaml(text: str, *, as_text: bool = False) -> Any:  # noqa: ANN401 - wh
     try:
         # The loader is a safe one: it makes plain values alone.
         values = yaml.load(text, Loader=_TextLoader if as_text else _Loader)  # noqa: S506
-        check_depth(values)
     except (RecursionError, ValueError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise yaml.YAMLError(str(reason)) from None
@@ -76,15 +75,15 @@ def read_yaml(path: Path, expected: str, *, as_text: bool = False) -> dict[str, 
     try:
         values = parse_yaml(path.read_text(encoding="utf8"), as_text=as_text)
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}; expected {expected}") from None
+        raise InputError(f"cannot read {path}: {error.strerror or error}; expected {expected}", path=path) from None
     except (yaml.YAMLError, ValueError) as error:
         reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else " ".join(str(error).split())
-        raise InputError(f"cannot read {path}: {reason}; expected {expected}") from None
+        raise InputError(f"cannot read {path}: {reason}; expected {expected}", path=path) from None
     if values is None:
         return {}
     if not isinstance(values, dict):
         kind = "a list" if isinstance(values, list) else f"{type(values).__name__} and no mapping"
-        raise InputError(f"{path} holds {kind}; expected {expected}")
+        raise InputError(f"{path} holds {kind}; expected {expected}", path=path)
     return values
 
 

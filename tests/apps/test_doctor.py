@@ -24,16 +24,12 @@ def test_defaults_come_from_the_functions_that_choose(monkeypatch):
     found = diagnose().sections
     assert found["defaults"]["workers"] == "7 (local), each with 3 cores and 2 GPUs"
     assert found["defaults"]["translation"] == "cuda, float16, batches of 8,192 tokens"
-    assert found["machine"]["cores"].split(",")[0] == str(len(os.sched_getaffinity(0)))
+    assert found["machine"]["cores"] == str(len(os.sched_getaffinity(0)))
 
 
-def test_limits_of_a_container_and_the_token(monkeypatch):
+def test_the_token_is_not_shown(monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "hf_secretsecretsecret")
-    monkeypatch.setattr(doctor, "core_limit", lambda: 0.5)
-    monkeypatch.setattr(doctor, "visible_cores", lambda: 64)
     found = diagnose()
-    assert found.sections["machine"]["cores"] == "64, limited to the time of 0.5 by the control group"
-    assert any("give --engine workers=1" in problem for problem in found.problems)
     assert found.sections["Hub"]["token"] == "found"
     for text in (found.summary(), json.dumps(found.to_json())):
         assert "hf_secret" not in text and "(ray)" in text

@@ -107,7 +107,7 @@ def test_folder_loads_and_is_found_again(tmp_path):
     again = calibrate(tmp_path / "one", out=tmp_path / "two")
     assert again.record.knots == source.calibration.knots
     files = publish(tmp_path / "two", "you/two", license="mit", dry_run=True)
-    assert {"calibration.json", "calibration.png"} <= files.parcel.sizes.keys() and "## Calibration" in files.card
+    assert {"calibration.json", "calibration.png"} <= files.repository.sizes.keys() and "## Calibration" in files.card
     assert not [path for path in files.left_here if path.startswith(("README", "calibration"))]
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-import yaml
 
 from paranmt_hf.cli import find_command, main, run_command
 from paranmt_hf.errors import InputError, OtherSettingsError
 from paranmt_hf.hub.publish import publish
 from paranmt_hf.training.record import TrainingRecord
 from tests.cli.commands import SMALL, fails, kept_options, recorded_options, write_pairs
+from tests.refused import refused
 
 
 def write(folder, text, name="options.yaml"):
@@ -78,7 +78,7 @@ def test_positions_and_columns(folder):
 def test_options_of_an_encoder_are_not_published(encoder, capsys):
     assert recorded_options(encoder / "training.json")["data"] == ["pairs.parquet"]
     planned = publish(encoder, "you/encoder", license="mit", dry_run=True)
-    sent = json.loads(planned.parcel.files["training.json"])
+    sent = json.loads(planned.repository.files["training.json"])
     assert "options" not in sent and sent["settings"] == TrainingRecord.read(encoder).to_json()["settings"]
 
 
@@ -95,9 +95,9 @@ def test_beside_a_file(encoder, folder):
 def test_a_damaged_record(folder, options):
     values = {"settings": {}, "versions": {}, "machine": "x86_64", "paranmt_hf": "0.1.0", "options": options}
     (folder / "training.json").write_text(json.dumps(values))
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         run_command(*find_command(["train", "--config", "training.json", "--out", "out"]))
-    assert "training.json" in str(refused.value)
+    assert "training.json" in str(caught.value)
 
 
 def test_a_record_of_another_command(encoder, folder):
@@ -107,10 +107,10 @@ def test_a_record_of_another_command(encoder, folder):
             shutil.copytree("encoder", "made")
             values = json.loads((folder / "made" / "training.json").read_text())
             (folder / "made" / "training.json").write_text(json.dumps({**values, "options": {}}))
-        with pytest.raises(InputError) as refused:
+        with pytest.raises(InputError) as caught:
             run_command(*find_command([*words, "--out", "out"]))
-        assert (refused.value.option, refused.value.path) == ("config", Path(words[2]))
-        assert f"`paranmt {words[0]}`" in str(refused.value)
+        assert (caught.value.option, caught.value.path) == ("config", Path(words[2]))
+        assert f"`paranmt {words[0]}`" in str(caught.value)
 
 
 # What averages of word vectors have when there are none.
@@ -118,39 +118,32 @@ AVERAGE = {"weighting": ["average"], "frequencies": "rank"}
 
 
 @pytest.mark.parametrize(
-    ("text", "messages"),
+    ("text", "option"),
     [
-        ("epoch: 3", ["options.yaml: `paranmt train` has no option 'epoch'; perhaps you meant 'epochs'"]),
-        ("epochs: many", ["epochs must be a whole number from 1 to 1,000,000, was 'many'"]),
-        ("epochs: 1:30", ["epochs must be a whole number from 1 to 1,000,000, was '1:30'"]),
-        ("decay: 1", ["decay must be true or false, was '1'"]),
-        ("margin: [0.4]", ["margin must be one value, was a list"]),
-        (f"margin: {'9' * 400}", ["margin must be above 0 and at most 2, was inf"]),
-        ("epochs: 1\nepochs: 2", ["line 2: 'epochs' is given twice"]),
-        ("- a\n- b", ["options.yaml holds a list; expected options of `paranmt train`, a name and a value each"]),
-        ("!!python/object/apply:os.system ['echo']", ["cannot read options.yaml"]),
-        ("config: other.yaml", ["has no option 'config'"]),
+        ("epoch: 3", None),
+        ("epochs: many", "epochs"),
+        ("epochs: 1:30", "epochs"),
+        ("decay: 1", "decay"),
+        ("margin: [0.4]", "margin"),
+        (f"margin: {'9' * 400}", "margin"),
+        ("epochs: 1\nepochs: 2", None),
+        ("- a\n- b", None),
+        ("!!python/object/apply:os.system ['echo']", None),
+        ("config: other.yaml", None),
+        ("caf\xe9", None),
     ],
 )
-def test_bad_files(pairs, capsys, text, messages):
-    write(pairs, text)
-    fails(capsys, ["train", "--data", "pairs.parquet", "--out", "out", "--config", "options.yaml"], *messages)
+def test_bad_files(pairs, text, option):
+    (pairs / "seed.yaml").write_text(text, encoding="latin1")
+    with refused(option):
+        main(["train", "--data", "pairs.parquet", "--out", "out", "--config", "seed.yaml", "--debug"])
     assert not (pairs / "out").exists() and not (pairs / "out.work").exists()
 
 
 def test_a_file_named_like_an_option(pairs, capsys):
     (pairs / "seed.yaml").write_text("seed: many")
-    fails(
-        capsys,
-        ["train", "--data", "pairs.parquet", "--out", "out", "--config", "seed.yaml"],
-        "paranmt: seed.yaml: seed",
-    )
-
-
-def test_files_that_cannot_be_read(pairs, capsys):
-    fails(capsys, ["train", "--config", "none.yaml"], "cannot read none.yaml: No such file")
-    (pairs / "latin.yaml").write_bytes(b"out: \xe9\n")
-    fails(capsys, ["train", "--config", "latin.yaml"], "latin.yaml: it is not UTF-8")
+    assert "paranmt: seed.yaml: seed" in fails(capsys, ["train", "--out", "out", "--config", "seed.yaml"])
+    fails(capsys, ["train", "--config", "none.yaml"])
 
 
 def test_numbers_are_read_as_they_are_written(folder):
@@ -172,25 +165,16 @@ def test_threads_are_kept_where_they_decide_the_result():
     assert "threads" not in kept_options(words)
 
 
-def test_none_in_place_of_a_default_is_repeated(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    words = ["paraphrase", "adversarial", "tasks", "--model", "m", "--classifier", "c", "--out", "o"]
-    kept = kept_options([*words, "--search", "min_score=none"])
-    assert (kept["min-score"], kept_options(words)["min-score"]) == ("none", 0.7)
-    write(tmp_path, yaml.safe_dump(kept))
-    assert kept_options(["paraphrase", "adversarial", "--config", "options.yaml", "--out", "again"]) == kept
-
-
 def test_options_that_differ_from_those_of_a_result_are_named_as_they_are_typed(encoder):
     words = ["train", "--data", "pairs.parquet", "--out", "encoder", *SMALL, "--batch-size", "3", "--mining"]
-    with pytest.raises(OtherSettingsError) as refused:
+    with pytest.raises(OtherSettingsError) as caught:
         run_command(*find_command([*words, "one_sided=true"]))
-    assert (refused.value.option, refused.value.path) == ("out", encoder)
-    text = str(refused.value)
+    assert (caught.value.option, caught.value.path) == ("out", encoder)
+    text = str(caught.value)
     assert all(part in text for part in ("--batch-size was 2, now 3", "--mining one_sided was false, now true"))
     assert "--epochs" not in text and "{" not in text
     # Other data under the same name: no option differs.
     write_pairs(encoder.parent / "pairs.parquet", "klmnop")
-    with pytest.raises(OtherSettingsError) as refused:
+    with pytest.raises(OtherSettingsError) as caught:
         run_command(*find_command(words[:-3]))
-    assert "--" not in str(refused.value) and "sha256" in str(refused.value)
+    assert "--" not in str(caught.value) and "sha256" in str(caught.value)

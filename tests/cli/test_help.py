@@ -10,7 +10,7 @@ import pytest
 from paranmt_hf.cli import main, overview
 from paranmt_hf.cli.command import flag_of
 from paranmt_hf.cli.table import COMMANDS, FAMILIES, GROUPS
-from paranmt_hf.encoders.families import OF_PAIRS
+from paranmt_hf.encoders.config import OF_PAIRS
 from tests.cli.commands import kept_options
 
 # What a person reads at once.
@@ -127,5 +127,5 @@ def test_every_family_is_named():
 
 
 def test_columns_of_a_table_are_no_options(capsys):
-    shown = " ".join(help_of(["paraphrase", "adversarial", "--help-all"], capsys).replace("│", " ").split())
-    assert "index (in FILE, from 0), source, label, paraphrase" in shown
+    shown = " ".join(help_of(["paraphrase", "augment", "--help-all"], capsys).replace("│", " ").split())
+    assert "`index` (of its sentence in FILE, from 0)" in shown

@@ -13,7 +13,6 @@ from paranmt_hf.apps.explore.explore import write_report
 from paranmt_hf.apps.explore.explorer import Explorer
 from paranmt_hf.apps.serve.serve import serve_encoder
 from paranmt_hf.cli import main
-from paranmt_hf.cli.quickstart import quickstart
 from paranmt_hf.corpus.build import build
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.reading.bitext import TextInput
@@ -28,8 +27,6 @@ from paranmt_hf.search.mine import mine_pairs
 from paranmt_hf.sent2vec.train import train_sent2vec
 from paranmt_hf.tuning.tune import tune
 from paranmt_hf.util.parquet import database
-from paranmt_hf.util.records import read_json
-from paranmt_hf.util.yaml_files import read_yaml
 from tests.toys import scored_release
 
 
@@ -119,38 +116,18 @@ def test_a_report_is_of_one_release(release, tmp_path, monkeypatch):
     assert refused.value.path == copy and not (tmp_path / "report.html").exists()
 
 
-@pytest.mark.parametrize("depth", [150, 10_000])
-def test_values_in_values_in_values(tmp_path, depth):
-    (tmp_path / "deep.json").write_text("[" * depth + "]" * depth)
-    (tmp_path / "deep.yaml").write_text("a: " + "[" * min(depth, 600) + "]" * min(depth, 600))
-    with pytest.raises(InputError) as refused:
-        read_json(tmp_path / "deep.json", "a record")
-    assert refused.value.path == tmp_path / "deep.json"
-    with pytest.raises(InputError):
-        read_yaml(tmp_path / "deep.yaml", "options")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["run", "train --config", "tune x --out y --grid"])
 def test_a_deep_file_of_a_command(tmp_path, command, capsys):
-    (tmp_path / "deep.yaml").write_text("a: " + "[" * 600 + "]" * 600)
+    (tmp_path / "deep.yaml").write_text("a: " + "[" * 3000 + "]" * 3000)
     assert main([*command.split(), str(tmp_path / "deep.yaml")]) == 1
     assert "Traceback" not in capsys.readouterr().err
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs POSIX")
 def test_a_token_comes_from_a_file(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    for name in ("pipe", "missing", "."):
+    for name in ("missing", "."):
         with pytest.raises(InputError):
             serve_encoder("small", token_file=tmp_path / name)
-
-
-@pytest.mark.parametrize("out", ["/", "//", "/.."])
-def test_the_quickstart_needs_a_folder(out):
-    with pytest.raises(InputError) as refused:
-        next(quickstart(out))
-    assert refused.value.option == "out"
 
 
 @pytest.mark.slow

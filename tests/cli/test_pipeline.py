@@ -1,6 +1,5 @@
 """`paranmt run`: steps are parsed before any runs, found where they are there, and compared with their input."""
 
-import importlib
 import json
 import shutil
 from pathlib import Path
@@ -130,34 +129,16 @@ def test_an_interruption_between_steps(done, inputs, monkeypatch, stopped, when)
 
 
 @pytest.mark.slow
-def test_other_options_are_refused_and_redone(done):
+def test_other_options_are_refused(done):
     change(word={"epochs": 3})
     assert states()[0:2] == ["there", "there"] and "to run" not in states()
-    old = tree(done / "word")
     with pytest.raises(OtherSettingsError) as refused:
         list(run_pipeline("pipeline.yaml"))
     assert (refused.value.option, refused.value.path) == ("out", done / "word")
     assert "--epochs was 2, now 3" in str(refused.value) and "step 'word'" in str(refused.value)
-    assert main(["run", "pipeline.yaml", "--redo"]) == 0
-    assert tree(done / "word.old") == old != tree(done / "word")
+    shutil.rmtree(done / "word")
+    assert main(["run", "pipeline.yaml"]) == 0
     assert states() == ["there"] * 4
-    change(word={"epochs": 4})
-    assert main(["run", "pipeline.yaml", "--redo"]) == 0
-    assert tree(done / "word.old") == old and (done / "word.old2").is_dir()
-
-
-def test_the_file_of_dropped_rows_is_redone_too(inputs):
-    steps = {name: STEPS[name] for name in ("corpus", "chosen")}
-    steps["chosen"] = steps["chosen"] | {"keep-dropped": "gone.parquet"}
-    list(run_pipeline(write(steps)))
-    old = (inputs / "gone.parquet").read_bytes()
-    steps["chosen"] |= {"max-length": 31}
-    write(steps)
-    with pytest.raises(OtherSettingsError):
-        list(run_pipeline("pipeline.yaml"))
-    list(run_pipeline("pipeline.yaml", redo=True))
-    assert (inputs / "gone.parquet.old").read_bytes() == old and (inputs / "gone.parquet").is_file()
-    assert (inputs / "chosen.old").is_dir() and states() == ["there"] * 2
 
 
 @pytest.mark.slow
@@ -167,10 +148,11 @@ def test_changed_data_are_noticed_all_the_way_down(done):
         file.write("k x\tk y k\n")
     first, *others = states()
     assert "sha256" in first and [each.split(",")[0] for each in others] == ["there"] * 3
-    with pytest.raises(OtherSettingsError):
-        list(run_pipeline("pipeline.yaml"))
-    assert main(["run", "pipeline.yaml", "--redo"]) == 0
-    assert {path.name for path in done.glob("*.old")} == {"corpus.old", "chosen.old", "word.old"}
+    for name in ("corpus", "chosen", "word"):
+        with pytest.raises(OtherSettingsError):
+            list(run_pipeline("pipeline.yaml"))
+        shutil.rmtree(done / name)
+    assert main(["run", "pipeline.yaml"]) == 0
     assert states() == ["there"] * 4 and (done / "results.json").read_bytes() != results
 
 
@@ -212,31 +194,6 @@ def test_the_result_of_transfer_tasks_is_their_figures(folder):
         assert json.loads((folder / f"{name}.json").read_text())
         assert states() == ["there"]
     assert [path.name.split("-")[0] for path in (folder / "tasks").iterdir()] == ["CR"]
-
-
-def test_a_file_that_is_made_again_keeps_its_record(folder):
-    (folder / "text.txt").write_text("some words\n")
-    write({"vectors": {"command": "encoder vectors", "models": "small", "text": "text.txt", "out": "words.txt"}})
-    assert main(["run", "pipeline.yaml"]) == 0
-    before = {suffix: (folder / f"words.txt{suffix}").read_bytes() for suffix in ("", ".json")}
-    (folder / "text.txt").write_text("other words\n")
-    assert main(["run", "pipeline.yaml", "--redo"]) == 0
-    for suffix, content in before.items():
-        assert (folder / f"words.txt.old{suffix}").read_bytes() == content
-    assert states() == ["there"]
-
-
-@pytest.mark.slow
-def test_unfinished_work_of_other_settings_is_moved_too(done, monkeypatch):
-    (done / "word.work").mkdir()
-    (done / "word.work" / "run.json").write_text(
-        json.dumps({"command": "train", "resumable": True, "identity": {"other": 1}})
-    )
-    change(word={"epochs": 3})
-    monkeypatch.setattr(importlib.import_module("paranmt_hf.training.train"), "holds_training", lambda work: True)
-    assert main(["run", "pipeline.yaml", "--redo"]) == 0
-    assert (done / "word.old").is_dir() and (done / "word.work.old" / "run.json").is_file()
-    assert not (done / "word.work").exists() and states() == ["there"] * 4
 
 
 def test_publishing_needs_an_option(encoder, monkeypatch):

@@ -47,7 +47,7 @@ def test_it_is_the_loss_of_the_engine_and_its_gradient(tmp_path, monkeypatch):
     value.backward()
     weight = next(parameter for parameter in model.parameters() if parameter.requires_grad)
     gradient = (weight.grad.to_dense() if weight.grad.is_sparse else weight.grad).numpy()
-    engine = cpu_engine(take_apart(list(model)), config, store.pairs, known)
+    engine = cpu_engine(take_apart(model), config, store.pairs, known)
     (table,) = engine.tables
     slopes, recorded = table.slopes, []
     monkeypatch.setattr(table, "slopes", lambda *given: recorded.append(given[0].copy()) or slopes(*given))

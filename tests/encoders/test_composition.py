@@ -1,5 +1,7 @@
 """Families and taking encoders apart: each kind is recognised, named, and has what its record says."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,10 +11,9 @@ from torch import nn
 
 from paranmt_hf.encoders.building import build_encoder
 from paranmt_hf.encoders.composition import composition_of, take_apart
-from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.families import FAMILIES, FILES, OF_PAIRS, title_of
+from paranmt_hf.encoders.config import FAMILIES, OF_PAIRS, EncoderConfig, title_of
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.modules.paranmt_combination import OWN, STOCK
+from paranmt_hf.encoders.model_folder import MODULE_FILES
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from tests.encoders.toys import EVERY, PIECES, SENTENCES, TRIGRAMS, WORDS, encoder, lstm, projection, word
@@ -32,21 +33,20 @@ def test_every_toy_is_recognised(name):
     assert composition.dimension == encoder(name).encode("the cat").shape[0]
     families = [part.family for part in composition.parts]
     assert composition.is_bag == (not any(family.ordered for family in families))
-    assert composition.only_tables == (not any(family.dense for family in families))
+    assert composition.only_tables == (not any(family.layers for family in families))
     for part in composition.parts:
         words = PIECES if name.endswith("-pieces") else WORDS
-        assert part.vocabulary.units == (words if part.reader == "word" else TRIGRAMS)
+        assert part.vocabulary.units == (words if part.unit_kind == "word" else TRIGRAMS)
 
 
 @pytest.mark.parametrize("family", [FAMILIES[name] for name in OF_PAIRS], ids=lambda family: family.name)
 def test_a_record_says_what_its_code_makes(family, tmp_path):
-    config = EncoderConfig(model=family.name, dimension=3, **{"word_dimension": 2} if family.dense else {})
+    config = EncoderConfig(model=family.name, dimension=3, **{"word_dimension": 2} if family.layers else {})
     model = build_encoder(config, VOCABULARIES)
-    (part,) = take_apart(list(model)).parts
+    (part,) = take_apart(model).parts
     assert part.family is family
     assert part.dimension == model.encode("the cat").shape[0] >= 3
-    tables = {id(part.table.weight)}
-    assert family.dense == (not part.is_bag or any(id(weight) not in tables for weight in model.parameters()))
+    assert (family.layers is not None) == any(weight is not part.table.weight for weight in model.parameters())
     assert tuple(part.table.weight.shape) == (len(part.vocabulary), config.table_dimension(family))
     if family.units == "word":
         if family.name == "irnn":
@@ -55,17 +55,16 @@ def test_a_record_says_what_its_code_makes(family, tmp_path):
         alike = np.allclose(model.encode("the cat sat is"), model.encode("is sat cat the"), atol=1e-6)
         assert family.ordered == (not alike)
     save(model, tmp_path)
-    for path in tmp_path.rglob("*"):
-        # The record names the files of each module, by the class that its folder is named after.
-        kind = path.parent.name.partition("_")[2]
-        if kind in FILES and path.name not in ("README.md", "training.json"):
-            assert path.name in {*FILES[kind], "config.json", "average_config.json", "tokenizer_config.json"}
+    for path in tmp_path.rglob("*_*/*"):
+        assert MODULE_FILES.fullmatch(path.relative_to(tmp_path).as_posix()), "it is published"
+    if family.layers:
+        # Each can be a part of a combination.
+        combined = build_encoder(replace(config, model=f"trigram,{family.name}"), VOCABULARIES)
+        save(combined, tmp_path / "combined")
+        np.testing.assert_array_equal(load(tmp_path / "combined").encode(SENTENCES), combined.encode(SENTENCES))
 
 
-def test_records_and_files_agree():
-    assert [family.name for family in FAMILIES.values()] == list(FAMILIES)
-    # All that a family of pairs is made of can be a part of a combination, WORD as the module of ours.
-    assert {*FILES} - {"Combination", "StaticEmbedding", "NgramEmbedding"} == {*OWN, *STOCK}
+def test_titles():
     assert title_of(["word", "trigram"], "add") == "WORD+TRIGRAM"
     assert take_apart([word()]).title == "WORD"
 

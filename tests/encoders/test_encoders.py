@@ -12,15 +12,10 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding, TrigramEmbedding, WordEmbedding
 from paranmt_hf.encoders.modules.paranmt_combination import Combination
-from paranmt_hf.encoders.modules.paranmt_recurrent import LastStateRNN
 from paranmt_hf.encoders.modules.paranmt_tables import pack, restore, store, unpack
+from paranmt_hf.encoders.prefixes import sequence_features
+from paranmt_hf.encoders.saving import from_stock, to_stock
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.sequences import (
-    directions_before,
-    directions_behind,
-    lstm_modules,
-    sequence_features,
-)
 from paranmt_hf.encoders.units import lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.text.definitions import vocabulary_of, word_tokenizer, words
@@ -79,8 +74,8 @@ def states_by_hand(cell: torch.nn.LSTM, inputs: np.ndarray, suffix: str = "") ->
 @pytest.mark.parametrize("pooling", ["mean", "max"])
 @pytest.mark.parametrize("directions", ["forward", "concatenated", "averaged"])
 def test_lstm_follows_the_equations(width, pooling, directions):
-    options = {"bidirectional": directions != "forward", "average_directions": directions == "averaged"}
-    modules = lstm(width, pooling=pooling, **options)
+    join = "average" if directions == "averaged" else "concatenate"
+    modules = lstm(width, name="lstm" if directions == "forward" else "blstm", pooling=pooling, directions=join)
     text = "The cat sat. zebra isn't it"
     inputs = rows(WORDS, 5)[[WORDS.index(token) if token in WORDS else 0 for token in words(text)]]
     cell = modules[1].encoder
@@ -186,16 +181,10 @@ def test_wrong_arguments_are_named():
         WordEmbedding(["[UNK]"], np.zeros((1, 2)), "int2")
     with pytest.raises(ValueError, match="int4 needs an even number of dimensions, was 3"):
         WordEmbedding(["[UNK]"], np.zeros((1, 3)), "int4")
-    with pytest.raises(ValueError, match="mode must be 'add' or 'concatenate', was 'mean'"):
-        Combination([[word()]], "mean")
     with pytest.raises(ValueError, match=r"encoders that are added need equal dimensions, were \[3, 4\]"):
         Combination([[word(3)], [trigram(4)]], "add")
     with pytest.raises(NotImplementedError):
         AverageEmbedding(["[UNK]"], np.zeros((1, 2))).split("a")
-    with pytest.raises(ValueError, match="activation must be one of tanh, relu, was 'elu'"):
-        LastStateRNN(2, 3, "elu")
-    with pytest.raises(ValueError, match="pooling"):
-        lstm_modules(WORDS, rows(WORDS, 5), dimension=3, pooling="median")
 
 
 def test_encoders_beside_each_other_have_widths_of_their_own():
@@ -229,7 +218,7 @@ def test_averaged_directions_are_saved_as_stock_modules_and_read_as_ours(tmp_pat
 
 @pytest.mark.parametrize("change", ["weights", "bias", "activation"])
 def test_another_layer_behind_an_lstm_is_no_mean_of_directions(change):
-    words, lstm, pooling, mean = directions_behind(list(encoder("blstm-average")))
+    words, lstm, pooling, mean = to_stock(encoder("blstm-average"))
     if change == "weights":
         mean.linear.weight.data[0, 0] = 1
     elif change == "bias":
@@ -239,4 +228,4 @@ def test_another_layer_behind_an_lstm_is_no_mean_of_directions(change):
     else:
         mean.activation_function = nn.Tanh()
     modules = [words, lstm, pooling, mean]
-    assert directions_before(modules) is modules
+    assert from_stock(modules) == modules

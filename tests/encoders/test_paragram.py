@@ -11,8 +11,8 @@ from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_recurrent import IdentityRNN, LastStateRNN, PeepholeLSTM
+from paranmt_hf.encoders.prefixes import sequence_features
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.encoders.sequences import sequence_features
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.text.word_vectors import WordVectors
 from tests.encoders.toys import SENTENCES, WORDS, dan, encoder, recurrent, rows
@@ -152,7 +152,7 @@ def test_batches_of_all_lengths_equal_single_sentences(name):
 
 def test_dan_by_hand():
     """Each layer is f(W v + b), the first over the average."""
-    table, first, second = dan(layers=2, activation=nn.ReLU)
+    table, first, second = dan(layers=2, activation="relu")
     the, cat = (table.weight[WORDS.index(unit)].numpy() for unit in ("the", "cat"))
     value = (the + cat) / 2
     for layer in (first, second):

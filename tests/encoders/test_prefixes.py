@@ -5,9 +5,10 @@ import pytest
 import torch
 from sentence_transformers.sentence_transformer.modules import LSTM
 
-from paranmt_hf.encoders.prefixes import by_prefix, prefix_features, prefixes_of, reads_prefixes
-from paranmt_hf.encoders.sequences import sequence_features
-from tests.encoders.toys import WORDS, encoder
+from paranmt_hf import load
+from paranmt_hf.encoders.building import trainable
+from paranmt_hf.encoders.prefixes import PrefixLSTM, prefix_features, prefixes_of, sequence_features
+from tests.encoders.toys import SENTENCES, WORDS, encoder
 
 
 def batch():
@@ -24,7 +25,9 @@ def trained(name, reads, active=slice(None), dtype=None):
     """Vectors of a batch, and gradients of a loss over some of them."""
     model = encoder(name).train()
     lstm = next(module for module in model.modules() if isinstance(module, LSTM))
-    with by_prefix(model.modules() if reads else ()), torch.autocast("cpu", dtype, enabled=dtype is not None):
+    if reads:
+        trainable(model)
+    with torch.autocast("cpu", dtype, enabled=dtype is not None):
         make = {"bidirectional": lstm.bidirectional} if reads else {}
         vectors = model((prefix_features if reads else sequence_features)(*batch(), **make))["sentence_embedding"]
     rows = np.diff(batch()[1]) > 0
@@ -58,14 +61,19 @@ def test_autocast_changes_products_alone():
         torch.testing.assert_close(own, other, atol=0.02 * float(other.abs().max()), rtol=0)
 
 
-def test_the_stock_module_comes_back_and_reads_other_features():
-    model = encoder("lstm")
-    lstm = next(module for module in model.modules() if isinstance(module, LSTM))
-    wanted = model(sequence_features(*batch()))["sentence_embedding"]
-    with by_prefix(model.modules()):
-        assert reads_prefixes(lstm)
-        assert torch.equal(model(sequence_features(*batch()))["sentence_embedding"], wanted)
-    assert not reads_prefixes(lstm)
+@pytest.mark.parametrize("name", ["lstm", "word+lstm"])
+def test_other_features_and_saved_files_are_those_of_the_stock_module(tmp_path, name):
+    model, changed = encoder(name), trainable(encoder(name))
+    assert any(isinstance(module, PrefixLSTM) for module in changed.modules())
+    np.testing.assert_array_equal(changed.encode(SENTENCES), model.encode(SENTENCES))
+    model.save_pretrained(str(tmp_path / "stock"))
+    changed.save_pretrained(str(tmp_path / "changed"))
+    files = sorted(path.relative_to(tmp_path / "stock") for path in (tmp_path / "stock").rglob("*.*"))
+    assert files == sorted(path.relative_to(tmp_path / "changed") for path in (tmp_path / "changed").rglob("*.*"))
+    for file in files:
+        if file.suffix in (".json", ".safetensors"):
+            assert (tmp_path / "changed" / file).read_bytes() == (tmp_path / "stock" / file).read_bytes()
+    np.testing.assert_array_equal(load(tmp_path / "changed").encode(SENTENCES), model.encode(SENTENCES))
 
 
 def test_prefixes_by_hand():
@@ -88,6 +96,5 @@ def test_no_words():
     assert none.levels == []
     assert none.places.tolist() == []
     model = encoder("lstm-max")
-    with by_prefix(model.modules()):
-        features = prefix_features(np.zeros(0, np.int32), np.zeros(3, np.int64))
-        assert not model(features)["sentence_embedding"].any()
+    features = prefix_features(np.zeros(0, np.int32), np.zeros(3, np.int64))
+    assert not trainable(model)(features)["sentence_embedding"].any()

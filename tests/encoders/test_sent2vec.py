@@ -9,14 +9,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 
 import paranmt_hf
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.export.export import export_encoder
-from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding, WordEmbedding
-from paranmt_hf.encoders.modules.paranmt_combination import Combination
+from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding
 from paranmt_hf.encoders.modules.paranmt_tables import NgramTable, blank_tokens, ngram_buckets
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -87,24 +85,6 @@ def test_bags_are_known_words_and_then_known_ngrams(
         assert found[bounds[index] : bounds[index + 1]].tolist() == known + ngrams
 
 
-@pytest.mark.parametrize(
-    ("order", "buckets", "hashes", "message"),
-    [
-        (0, 5, [], "order must be a whole number from 1 to 20, was 0"),
-        (21, 5, [], "order must be a whole number from 1 to 20, was 21"),
-        (2, 0, [], "buckets must be a whole number from 1 to 2147483647, was 0"),
-        (2, 2**31, [], "buckets must be"),
-        (2, 5, [1, 1], "hashes must ascend"),
-        (2, 5, [-1, 1], "hashes must ascend"),
-        (2, 5, [1, 5], "stay below 5 buckets"),
-        (1, 5, [1], "1 buckets of n-grams need an order above 1"),
-    ],
-)
-def test_numbers_that_do_not_fit(order: int, buckets: int, hashes: list[int], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        NgramTable(order, buckets, np.array(hashes, np.int64), 3)
-
-
 BUCKETS = 40
 
 
@@ -170,17 +150,6 @@ def test_fast_path_equals_slow_on_any_words(sentences: list[str]) -> None:
         np.testing.assert_allclose(made.encode(sentences), slow(made, sentences), atol=1e-6)
 
 
-def test_parts_that_cut_otherwise_have_no_fast_path() -> None:
-    """What WORD reads as `the` is no word of an encoder that cuts at blanks."""
-    word = WordEmbedding(WORDS, rows(WORDS, 4, 3))
-    for cut, fast in (("words", True), ("blanks", False)):
-        modules = [Combination([[word], [module(2, cut)]])]
-        made = SentenceEncoder(modules=modules, device="cpu").eval()
-        assert (made.average is not None) == fast
-        np.testing.assert_allclose(made.encode("The cat."), slow(made, ["The cat."])[0], atol=1e-6)
-        np.testing.assert_allclose(made.encode("The cat.")[:4], word.weight.numpy()[[1, 2, 4]].mean(axis=0), atol=1e-6)
-
-
 @pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
 def test_saved_and_loaded(precision: str, tmp_path: Path) -> None:
     """In another precision it is read back as it was rounded, with and without this package's loader."""
@@ -194,21 +163,6 @@ def test_saved_and_loaded(precision: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(read.hashes, made[0].hashes)
     plain = SentenceTransformer(str(tmp_path), trust_remote_code=True, device="cpu")
     np.testing.assert_allclose(plain.encode(SENTENCES), found.encode(SENTENCES), atol=1e-6)
-
-
-def test_damaged_buckets_are_one_error(tmp_path: Path) -> None:
-    save(encoder(), tmp_path)
-    weights = tmp_path / "model.safetensors"
-    tensors = load_file(weights)
-    save_file({**tensors, "ngrams.hashes": tensors["ngrams.hashes"].flip(0)}, weights)
-    with refused():
-        paranmt_hf.load(tmp_path)
-    save_file({**tensors, "ngrams.hashes": tensors["ngrams.hashes"][1:]}, weights)
-    with refused():
-        paranmt_hf.load(tmp_path)
-    save_file({"embedding.weight": tensors["embedding.weight"]}, weights)
-    with refused():
-        paranmt_hf.load(tmp_path)
 
 
 def test_what_else_takes_it(tmp_path: Path) -> None:

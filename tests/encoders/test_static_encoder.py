@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import subprocess
@@ -193,25 +192,6 @@ def test_copies_in_other_processes_and_threads(saved: Path) -> None:
     for thread in threads:
         thread.join()
     assert not errors
-
-
-@pytest.mark.parametrize(
-    ("file", "change"),
-    [
-        ("config_sentence_transformers.json", {"truncate_dim": 0}),
-        ("combination_config.json", {"mode": "both"}),
-        ("0_0_WordEmbedding/model.safetensors", None),
-    ],
-)
-def test_damage_is_named(tmp_path: Path, file: str, change: dict | None) -> None:
-    save(encoder("word,trigram"), tmp_path / "model")
-    path = tmp_path / "model" / file
-    if change is None:
-        path.unlink()
-    else:
-        path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-    with refused():
-        StaticEncoder.from_pretrained(tmp_path / "model")
 
 
 def test_stock_modules_that_are_not_word(tmp_path: Path) -> None:

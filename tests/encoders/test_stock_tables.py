@@ -94,18 +94,6 @@ def test_whole_numbers_are_no_weights(saved, tmp_path, name, kind):
     assert caught.value.path in folder.rglob("*.safetensors")
 
 
-def test_scales_are_no_whole_numbers(saved, tmp_path):
-    load(saved / "trigram").stored_as("int8").save_pretrained(str(tmp_path / "quantised"))
-    folder = rewritten(
-        tmp_path / "quantised",
-        tmp_path / "model",
-        lambda name, tensor: (1000 * tensor).astype(np.int64) if name.endswith("scale") else tensor,
-    )
-    for read in (load, StaticEncoder.from_pretrained):
-        with pytest.raises(InputError):
-            read(folder)
-
-
 def test_the_mask_of_attention_is_no_weight(saved, tmp_path):
     """GPT-Neo calls it `bias`."""
     folder = tmp_path / "model"

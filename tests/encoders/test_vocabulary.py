@@ -74,12 +74,6 @@ def test_empty_vocabulary_is_named(kind):
         most_frequent(kind, Counter({"abc": 1}), 10, min_count=2)
 
 
-@pytest.mark.parametrize("units", [["a", "b"], ["[UNK]", "a", "a"], ["[UNK]", "[UNK]"]])
-def test_vocabulary_that_is_none(units):
-    with refused():
-        Vocabulary("word", units)
-
-
 def rows_by_definition(vocabulary, texts):
     row_of = {unit: row for row, unit in enumerate(vocabulary.units)}
     return [[row_of.get(unit, 0) for unit in DEFINITIONS[vocabulary.kind](line)] for line in texts]

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from sentence_transformers.base.modules import Dense
 from torch import nn
 
+from paranmt_hf import EncoderConfig
+from paranmt_hf.encoders.building import word_sequence
+from paranmt_hf.encoders.config import FAMILIES
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.module_loading import own_module
 from paranmt_hf.encoders.modules.paranmt_averages import TrigramEmbedding, WordEmbedding
 from paranmt_hf.encoders.modules.paranmt_combination import Combination
 from paranmt_hf.encoders.modules.paranmt_recurrent import IdentityRNN, LastStateRNN, PeepholeLSTM, Recurrence
+from paranmt_hf.encoders.saving import from_stock
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.sequences import lstm_modules, word_sequence
 from paranmt_hf.encoders.units import count_units
 from paranmt_hf.encoders.vocabulary import most_frequent
 from paranmt_hf.hub.repository import ASSETS
@@ -88,23 +88,25 @@ def trigram(width: int = 4, precision: str = "float32") -> TrigramEmbedding:
     return TrigramEmbedding(TRIGRAMS, rows(TRIGRAMS, width, 2)).stored_as(precision)
 
 
-def lstm(width: int = 4, units: list[str] = WORDS, **options: object) -> list[nn.Module]:
+def layers(name: str, width: int, dimension: int, seed: int, **settings: object) -> list[nn.Module]:
+    """The layers of a family behind a table of `width` dimensions."""
+    config = EncoderConfig(model=name, **settings)  # type: ignore[arg-type]
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(3)
-        return lstm_modules(units, rows(units, 5), dimension=width, **options)  # type: ignore[arg-type]
+        torch.manual_seed(seed)
+        return FAMILIES[name].layers(width, dimension, config)  # type: ignore[misc]
+
+
+def lstm(width: int = 4, units: list[str] = WORDS, name: str = "lstm", **settings: object) -> list[nn.Module]:
+    settings = {"directions": "concatenate", **settings}
+    return [word_sequence(units, rows(units, 5)), *layers(name, 5, width, 3, **settings)]
 
 
 def projection(width: int = 4, precision: str = "float32") -> list[nn.Module]:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(5)
-        return [word(4, precision), Dense(4, width, activation_function=nn.Identity())]
+    return [word(4, precision), *layers("projection", 4, width, 5)]
 
 
-def dan(width: int = 3, layers: int = 1, activation: type[nn.Module] = nn.Tanh) -> list[nn.Module]:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(6)
-        widths = [4, *[width] * layers]
-        return [word(), *(Dense(a, b, activation_function=activation()) for a, b in pairwise(widths))]
+def dan(width: int = 3, **settings: object) -> list[nn.Module]:
+    return [word(), *layers("dan", 4, width, 6, **settings)]
 
 
 def recurrent(kind: type[Recurrence], *arguments: object) -> list[nn.Module]:
@@ -133,17 +135,15 @@ def modules_of(name: str) -> list[nn.Module]:
         "lstm-wide": lambda: lstm(7),
         "lstm-pieces": lambda: lstm(units=PIECES),
         "lstm-max": lambda: lstm(pooling="max"),
-        "blstm": lambda: lstm(bidirectional=True),
-        "blstm-average": lambda: lstm(bidirectional=True, average_directions=True),
-        "blstm-max": lambda: lstm(bidirectional=True, pooling="max"),
-        "blstm-average-max": lambda: lstm(bidirectional=True, average_directions=True, pooling="max"),
+        "blstm": lambda: lstm(name="blstm"),
+        "blstm-average": lambda: lstm(name="blstm", directions="average"),
+        "blstm-max": lambda: lstm(name="blstm", pooling="max"),
+        "blstm-average-max": lambda: lstm(name="blstm", directions="average", pooling="max"),
         "word+trigram": lambda: [Combination([[word()], [trigram()]], "add")],
         "word,trigram": lambda: [Combination([[word()], [trigram(3)]])],
         "trigram,word-int8": lambda: [Combination([[trigram(precision="int8")], [word(precision="float16")]])],
         "word+lstm": lambda: [Combination([[word()], lstm()], "add")],
-        "trigram+blstm-average": lambda: [
-            Combination([[trigram()], lstm(bidirectional=True, average_directions=True)], "add")
-        ],
+        "trigram+blstm-average": lambda: [Combination([[trigram()], lstm(name="blstm", directions="average")], "add")],
         "word+trigram+lstm-max": lambda: [Combination([[word()], [trigram()], lstm(pooling="max")], "add")],
         "word,lstm": lambda: [Combination([[word(3)], lstm()])],
         "projection": lambda: projection(3),
@@ -151,7 +151,7 @@ def modules_of(name: str) -> list[nn.Module]:
         "projection,trigram": lambda: [Combination([projection(3), [trigram()]])],
         "projection+lstm": lambda: [Combination([projection(4), lstm()], "add")],
         "dan": dan,
-        "dan-two-layers": lambda: dan(layers=2, activation=nn.ReLU),
+        "dan-two-layers": lambda: dan(layers=2, activation="relu"),
         "rnn": lambda: recurrent(LastStateRNN, 5, 4),
         "rnn-relu": lambda: recurrent(LastStateRNN, 4, 7, "relu"),
         "irnn": lambda: recurrent(IdentityRNN, 4),
@@ -207,4 +207,4 @@ BIASED = [name for name in EVERY if "projection" in name or "dan" in name]
 
 def encoder(name: str) -> SentenceEncoder:
     """An encoder as `load` gives it: WORD is a module of ours, also where it is saved as a stock one."""
-    return SentenceEncoder(modules=[own_module(module) for module in modules_of(name)], device="cpu").eval()
+    return SentenceEncoder(modules=from_stock(modules_of(name)), device="cpu").eval()

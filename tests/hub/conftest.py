@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.hub.fake_hub import FakeHub
+
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 # Caches and settings of whoever runs the tests must not decide them.
 OWN = ("HF_", "HUGGINGFACE_", "TRANSFORMERS_")
@@ -99,6 +101,15 @@ def trained(made, tmp_path_factory):
     for kind in ("word", "word,trigram"):
         train(made, folder / kind, encoder=EncoderConfig(model=kind, dimension=4), config=TrainConfig(epochs=1))
     return folder
+
+
+@pytest.fixture
+def fake_hub(monkeypatch):
+    """A Hub in memory, and a login."""
+    fake = FakeHub()
+    monkeypatch.setattr("huggingface_hub.HfApi", fake)
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: "hf_secret")
+    return fake
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ LOAD = """
 import sys
 name, tree, template, sentence, way = sys.argv[1:]
 if way == "package":
-    from paranmt_hf.paraphrase import loading  # noqa: F401 - registers the models
+    from paranmt_hf.paraphrase import models  # noqa: F401 - registers the models
     options = {}
 else:
     options = {"trust_remote_code": True}

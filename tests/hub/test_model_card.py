@@ -139,7 +139,7 @@ def test_others_are_refused(text):
 def test_a_release_is_published_under_another_licence(release):
     before = (release / "build.json").read_bytes()
     plan = publish(release, DATASET, license=TERMS, dry_run=True)
-    record = json.loads(plan.parcel.files["build.json"])
+    record = json.loads(plan.repository.files["build.json"])
     assert record["license"] == record["settings"]["release"]["license"] == "my-terms-1.0 <https://example.org/terms>"
     assert {key: record[key] for key in ("configs", "statistics")} == {
         key: json.loads(before)[key] for key in ("configs", "statistics")
@@ -149,7 +149,7 @@ def test_a_release_is_published_under_another_licence(release):
     assert "stated by who built it: [my-terms-1.0](https://example.org/terms)." in plan.card
     assert (release / "build.json").read_bytes() == before and plan.left_here == []
     # What was published comes back as a release whose licence is whole.
-    (release / "build.json").write_bytes(plan.parcel.files["build.json"])
+    (release / "build.json").write_bytes(plan.repository.files["build.json"])
     (release / "README.md").write_text(plan.card)
     assert publish(release, DATASET, dry_run=True).card == plan.card
 

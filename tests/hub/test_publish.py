@@ -12,7 +12,6 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.evaluate import evaluate
 from paranmt_hf.hub.publish import kind_of, publish
 from paranmt_hf.hub.repository import ASSETS, weights_checksum
-from paranmt_hf.hub.upload import Published, Target
 from paranmt_hf.training.card import encoder_card
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.derived import average_encoders
@@ -36,7 +35,7 @@ def test_release_is_laid_out(release):
     plan = publish(release, DATASET, dry_run=True)
     record = json.loads((release / "build.json").read_text())
     parquet = [path for config in record["configs"].values() for path in config["files"]]
-    assert set(plan.parcel.files) == {*parquet, "build.json", "README.md", "histograms.png"}
+    assert set(plan.repository.files) == {*parquet, "build.json", "README.md", "histograms.png"}
     assert plan.left_here == ["notes.txt"] and plan.missing == []
     info = {entry["config_name"]: entry for entry in header(plan.card)["dataset_info"]}
     for name, config in record["configs"].items():
@@ -50,7 +49,7 @@ def test_release_is_laid_out(release):
     assert publish(release, DATASET, tag="v3", dry_run=True).card == plan.card
     assert "&id" not in plan.card and "$" not in plan.card
     assert f"Schema version {record['schema_version']}, written by paranmt-hf {record['paranmt_hf']}." in plan.card
-    assert plan.parcel.sizes["build.json"] == (release / "build.json").stat().st_size
+    assert plan.repository.sizes["build.json"] == (release / "build.json").stat().st_size
     record["settings"]["pairs"] |= {"kind": "hub", "dataset": "org/bitext"}
     (release / "build.json").write_text(json.dumps(record))
     assert header(publish(release, DATASET, dry_run=True).card)["source_datasets"] == ["extended|org/bitext"]
@@ -65,7 +64,7 @@ def test_header_of_the_card_agrees_with_the_files(release):
     assert [config["config_name"] for config in top["configs"]] == list(record["configs"])
     for config in top["configs"]:
         (entry,) = config["data_files"]
-        matching = {path for path in plan.parcel.files if fnmatch.fnmatchcase(path, entry["path"])}
+        matching = {path for path in plan.repository.files if fnmatch.fnmatchcase(path, entry["path"])}
         assert entry["split"] == "train" and matching == set(record["configs"][config["config_name"]]["files"])
 
 
@@ -81,21 +80,21 @@ def test_model_folder_keeps_what_is_no_part_of_the_model(model):
         "passwords.txt",
     ]
     # Of a repository that held another kind of model before, nothing is left over; other files are.
-    assert plan.parcel.owns("1_LSTM/model.safetensors") and plan.parcel.owns("wordembedding_config.json")
-    assert not plan.parcel.owns("onnx/model.onnx") and not plan.parcel.owns("README.md")
+    assert plan.repository.owns("1_LSTM/model.safetensors") and plan.repository.owns("wordembedding_config.json")
+    assert not plan.repository.owns("onnx/model.onnx") and not plan.repository.owns("README.md")
 
 
 @pytest.mark.parametrize("settings", [{"model": "blstm", "pooling": "max"}, {"model": "word,trigram,lstm"}])
 def test_every_kind_of_encoder_goes_whole(made, tmp_path, settings):
     train(made, tmp_path / "model", encoder=EncoderConfig(dimension=3, **settings), config=TrainConfig(epochs=1))
     plan = publish(tmp_path / "model", MODEL, license="mit", dry_run=True)
-    assert plan.left_here == [] and "paranmt_recurrent.py" in plan.parcel.files
+    assert plan.left_here == [] and "paranmt_recurrent.py" in plan.repository.files
 
 
 def test_model_is_laid_out(model, results):
     plan = publish(model, MODEL, license="mit", about={"datasets": ["org/corpus"]}, results=results, dry_run=True)
-    assert set(plan.parcel.files) >= {"model.safetensors", "modules.json", "tokenizer.json", "training.json"}
-    assert "README.md" in plan.parcel.files and plan.left_here == []
+    assert set(plan.repository.files) >= {"model.safetensors", "modules.json", "tokenizer.json", "training.json"}
+    assert "README.md" in plan.repository.files and plan.left_here == []
     top = header(plan.card)
     assert top["license"] == "mit" and top["datasets"] == ["org/corpus"] and "widget" not in top
     assert top["library_name"] == "sentence-transformers" and top["pipeline_tag"] == "sentence-similarity"
@@ -129,8 +128,8 @@ def test_the_card_in_the_folder_of_a_model(model):
     plan = publish(model, MODEL, license="mit", dry_run=True)
     assert plan.missing[0].startswith("results: paranmt evaluate sts") and "model-index" not in header(plan.card)
     assert plan.left_here == [] and header(plan.card)["license"] == "mit"
-    assert ("training.png" in plan.parcel.files) == ("](training.png)" in plan.card) == ("](training.png)" in card)
-    assert "training.png" in plan.parcel.files, "needs matplotlib, as the other tests of pictures"
+    assert ("training.png" in plan.repository.files) == ("](training.png)" in plan.card) == ("](training.png)" in card)
+    assert "training.png" in plan.repository.files, "needs matplotlib, as the other tests of pictures"
     (model / "README.md").write_text(card + "mine")
     assert publish(model, MODEL, license="mit", dry_run=True).left_here == [
         "README.md (the card is rendered from records; `notes` of `about` adds to it)"
@@ -154,23 +153,16 @@ def test_results_from_python(model, results):
         publish(model, MODEL, license="mit", results=records[1:], dry_run=True)
 
 
-def test_publishing_is_planning_and_sending(release, model, monkeypatch):
-    sent = []
-
-    def upload(parcel, target, token):
-        sent.append((parcel, target))
-        return Published(target, "0123456789abcdef", "t", ["README.md"])
-
-    monkeypatch.setattr("paranmt_hf.hub.publish.upload", upload)
+def test_publishing_is_planning_and_sending(release, model, fake_hub):
     where = {"private": True, "revision": "trial", "tag": "t"}
-    said = publish(release, DATASET, **where).summary()
-    assert said.endswith("load it: load_dataset('org/corpus', revision='t')") and "1 file changed, version t" in said
-    assert publish(model, MODEL, license="mit", **where).sent.commit == "0123456789abcdef"
-    assert [target for _, target in sent] == [
-        Target("org/corpus", "dataset", True, "trial", "t"),
-        Target("org/word", "model", True, "trial", "t"),
-    ]
-    assert set(sent[1][0].files) == set(publish(model, MODEL, license="mit", dry_run=True).parcel.files)
+    shown = publish(release, DATASET, **where).summary()
+    assert shown.endswith("load it: load_dataset('org/corpus', revision='t')")
+    assert "6 files changed, version t" in shown
+    assert publish(model, MODEL, license="mit", **where).sent.tag == "t"
+    plan = publish(model, MODEL, license="mit", dry_run=True)
+    assert set(fake_hub.repositories[MODEL].files("t")) == set(plan.repository.files)
+    assert fake_hub.repositories[DATASET].kind == "dataset" and fake_hub.repositories[MODEL].private
+    assert "unchanged" in publish(release, DATASET, **where).summary()
 
 
 def test_one_place_tells_what_a_folder_is(release, model, tmp_path):
@@ -196,14 +188,14 @@ def test_a_model_that_went_on_from_another_needs_its_commands(model):
 def test_code_beside_the_weights_is_ours_or_refused(trained, tmp_path):
     folder = shutil.copytree(trained / "word,trigram", tmp_path / "both")
     plan = publish(folder, MODEL, license="mit", dry_run=True)
-    assert "paranmt_combination.py" in plan.parcel.files and "trust_remote_code=True" in plan.card
+    assert "paranmt_combination.py" in plan.repository.files and "trust_remote_code=True" in plan.card
     # That of an older or mended version goes as this version has it, which loaded the model.
     path = folder / "paranmt_combination.py"
     code = path.read_text()
     path.write_text(code + "\nimport os\n")
-    assert publish(folder, MODEL, license="mit", dry_run=True).parcel.files[path.name] == code.encode()
+    assert publish(folder, MODEL, license="mit", dry_run=True).repository.files[path.name] == code.encode()
     path.unlink()
-    assert publish(folder, MODEL, license="mit", dry_run=True).parcel.files[path.name] == code.encode()
+    assert publish(folder, MODEL, license="mit", dry_run=True).repository.files[path.name] == code.encode()
     for name in ("other.py", "paranmt_other.py", "0_0_WordEmbedding/paranmt_averages.py"):
         (folder / name).write_text("x = 1")
         with refused():
@@ -215,9 +207,9 @@ def test_code_beside_a_stock_model_stays_here(model):
     (model / "paranmt_averages.py").write_text("raise SystemExit")
     plan = publish(model, MODEL, license="mit", dry_run=True)
     assert plan.left_here == ["paranmt_averages.py"]
-    assert not [path for path in plan.parcel.files if path.endswith(".py")]
+    assert not [path for path in plan.repository.files if path.endswith(".py")]
     # A model that needed code may have been there before.
-    assert plan.parcel.owns("paranmt_averages.py")
+    assert plan.repository.owns("paranmt_averages.py")
 
 
 @pytest.mark.parametrize(

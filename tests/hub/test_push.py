@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from dataclasses import replace
 
 import pytest
 import torch
@@ -17,48 +16,34 @@ from paranmt_hf.evaluation.evaluate import evaluate
 from paranmt_hf.hub.publish import kind_of, publish
 from paranmt_hf.hub.push import PushedFromFolder
 from paranmt_hf.hub.repository import ASSETS
-from paranmt_hf.hub.upload import Published
 from paranmt_hf.supervised.config import HEAD_FOLDER
-from paranmt_hf.supervised.model import KIND, HeadConfig, new_head
+from paranmt_hf.supervised.model import HeadConfig, new_head
 from tests.hub.releases import header
 
 NAME, SIMILARITY = "org/word", ASSETS / "sample" / "similarity.tsv"
 
 
 @pytest.fixture
-def sent(monkeypatch):
-    """What is uploaded, and where to; nothing is sent."""
-    found = []
-
-    def upload(parcel, target, token):
-        # The files may be in a temporary folder.
-        files = {
-            path: content if isinstance(content, bytes) else content.read_bytes()
-            for path, content in parcel.files.items()
-        }
-        found.append((replace(parcel, files=files), target, token))
-        return Published(target, "0123456789abcdef", "v1", ["README.md"])
-
-    monkeypatch.setattr("paranmt_hf.hub.publish.upload", upload)
-    return found
+def sent(fake_hub):
+    """The repository that models are pushed to."""
+    fake_hub.create_repo(NAME, repo_type="model", private=True, exist_ok=True)
+    return fake_hub.repositories[NAME]
 
 
-def card_of(parcel):
-    return parcel.files["README.md"].decode()
+def card_of(repository, revision="main"):
+    return repository.files(revision)["README.md"].decode()
 
 
-def test_loaded_encoder_is_what_publish_sends(model, sent):
+def test_loaded_encoder_is_what_publish_sends(model, sent, fake_hub):
     results = evaluate(model, data=SIMILARITY)
     address = paranmt_hf.load(model).push_to_hub(
         NAME, "secret", True, revision="trial", commit_message="Mine", license="mit", results=results, tag="t"
     )
-    assert address.endswith("/org/word/commit/0123456789abcdef")
-    ((parcel, target, token),) = sent
+    assert address.endswith(f"/org/word/commit/{sent.tags['t']:040}") and fake_hub.tokens == ["secret"]
     plan = publish(model, NAME, license="mit", results=results, dry_run=True)
-    assert card_of(parcel) == plan.card and set(parcel.files) == set(plan.parcel.files)
-    assert "training.json" in parcel.files and "model-index" in header(card_of(parcel))
-    assert (target.private, target.revision, target.tag, token) == (True, "trial", "t", "secret")
-    assert parcel.message == "Mine"
+    assert card_of(sent, "t") == plan.card and set(sent.files("trial")) == set(plan.repository.files)
+    assert "training.json" in sent.files("t") and "model-index" in header(plan.card)
+    assert sent.messages == ["Mine"] and not sent.files("main")
 
 
 def test_options_of_sentence_transformers(model, sent, tmp_path):
@@ -66,15 +51,15 @@ def test_options_of_sentence_transformers(model, sent, tmp_path):
     encoder.push_to_hub(NAME, train_datasets=["org/corpus"], exist_ok=True, replace_model_card=True, license="mit")
     (tmp_path / "about.yaml").write_text("datasets: [org/first]\nsummary: Ours.\n")
     encoder.push_to_hub(NAME, train_datasets=["org/corpus"], about=tmp_path / "about.yaml", license="mit")
-    datasets = [header(card_of(parcel))["datasets"] for parcel, _, _ in sent]
-    assert datasets == [["org/corpus"], ["org/corpus", "org/first"]] and "Ours." in card_of(sent[1][0])
+    datasets = [header(card_of(sent, version))["datasets"] for version in ("v1", "v2")]
+    assert datasets == [["org/corpus"], ["org/corpus", "org/first"]] and "Ours." in card_of(sent)
     for option, value in (("create_pr", True), ("safe_serialization", False), ("local_model_path", str(model))):
         with pytest.raises(InputError) as error:
             encoder.push_to_hub(NAME, license="mit", **{option: value})
         assert error.value.option == option
     with pytest.raises(InputError) as error:
         encoder.push_to_hub(NAME)
-    assert error.value.option == "license" and len(sent) == 2
+    assert error.value.option == "license" and list(sent.tags) == ["v1", "v2"]
 
 
 def test_changed_encoder_does_not_get_the_card_of_another(model, sent, tmp_path):
@@ -84,16 +69,16 @@ def test_changed_encoder_does_not_get_the_card_of_another(model, sent, tmp_path)
         encoder[0].embedding.weight.mul_(2)
     with pytest.raises(InputError) as error:
         encoder.push_to_hub(NAME, license="mit", results=results)
-    assert error.value.option == "results" and "FOLDER" in str(error.value) and not sent
+    assert error.value.option == "results" and "FOLDER" in str(error.value) and not sent.files()
     encoder.push_to_hub(NAME, license="mit")
-    parcel = sent[0][0]
-    assert "training.json" not in parcel.files
-    record = json.loads(parcel.files[MadeRecord.FILE])
+    files = sent.files()
+    assert "training.json" not in files
+    record = json.loads(files[MadeRecord.FILE])
     assert record["settings"]["origin"] == {"name": "word", "revision": encoder.source.revision}
-    card = card_of(parcel)
+    card = card_of(sent)
     assert "the encoder `word`" in card and "paranmt train" not in card and "WORD sentence encoder of 4" in card
     # What others load from the Hub keeps this card.
-    for path, content in parcel.files.items():
+    for path, content in files.items():
         (tmp_path / "fetched" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "fetched" / path).write_bytes(content)
     assert kind_of(tmp_path / "fetched").loader == "paranmt_hf.load"
@@ -101,27 +86,27 @@ def test_changed_encoder_does_not_get_the_card_of_another(model, sent, tmp_path)
     fetched = StaticEncoder.from_pretrained(tmp_path / "fetched")
     (tmp_path / "fetched" / "paranmt_averages.py").unlink(missing_ok=True)
     fetched.push_to_hub(NAME, license="mit")
-    assert card_of(sent[1][0]) == card and sent[1][0].files == parcel.files
+    assert card_of(sent) == card and sent.files() == files
 
 
 def test_encoder_made_by_hand(model, sent, tmp_path):
     made = SentenceEncoder(modules=list(paranmt_hf.load(model)), device="cpu")
     assert made.source is None
     made.push_to_hub(NAME, license="mit", about={"summary": "By hand."})
-    card = card_of(sent[0][0])
+    card = card_of(sent)
     assert "How it was made is not recorded." in card and "By hand." in card and "language" not in header(card)
     # Saved and measured, it is pushed with its results.
     made.save_pretrained(str(tmp_path / "saved"), create_model_card=False)
     results = evaluate(tmp_path / "saved", data=SIMILARITY)
     paranmt_hf.load(tmp_path / "saved").push_to_hub(NAME, license="mit", results=results)
-    assert "model-index" in header(card_of(sent[1][0]))
+    assert "model-index" in header(card_of(sent))
 
 
 def test_settings_count_as_changes(model, sent):
     encoder = paranmt_hf.load(model)
     encoder.truncate_dim = 2
     encoder.push_to_hub(NAME, license="mit")
-    assert json.loads(sent[0][0].files[MadeRecord.FILE])["dimension"] == 2
+    assert json.loads(sent.files()[MadeRecord.FILE])["dimension"] == 2
 
 
 def test_encoders_of_others_are_pushed_by_their_library(sent, monkeypatch):
@@ -133,7 +118,7 @@ def test_encoders_of_others_are_pushed_by_their_library(sent, monkeypatch):
         "sentence_transformers.SentenceTransformer.push_to_hub", lambda self, *args, **kwargs: given.append(kwargs)
     )
     other.push_to_hub(NAME, create_pr=True)
-    assert given[0]["create_pr"] and not sent
+    assert given[0]["create_pr"] and not sent.files()
     with pytest.raises(InputError):
         other.push_to_hub(NAME, license="mit")
 
@@ -147,7 +132,7 @@ def test_models_without_a_folder(model):
 
 
 def test_model_for_a_task(model, monkeypatch):
-    head = HeadConfig("SST", ["0", "1"], None, 1, 4, None, 2, KIND)
+    head = HeadConfig("SST", ["0", "1"], None, 1, 4, None, 2)
     SupervisedModel(paranmt_hf.load(model), new_head(head, seed=1)).head.save(model)
     # Its record is of no consequence here.
     (model / "supervised.json").write_text("{}")

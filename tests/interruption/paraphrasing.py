@@ -8,7 +8,7 @@ from pathlib import Path
 
 from paranmt_hf.util.optional import available
 from tests.interruption.driver import Case
-from tests.interruption.inputs import ONE, SETTLED, TWO_ROWS, bitext, pairs
+from tests.interruption.inputs import SETTLED, TWO_ROWS, bitext, pairs
 
 # Both say how long training took.
 SECONDS = {"out/paraphraser.json": ("seconds",), "out/README.md": ("seconds",)}
@@ -32,38 +32,23 @@ def _paraphraser(root: Path) -> None:
     (root / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf8")
 
 
-def _generated(root: Path, command: str, file: str, *more: str, search: dict[str, str] | None = None) -> list[str]:
-    from paranmt_hf.paraphrase import paraphrase_file as files
-
-    # Several shards out of few sentences.
-    files.SHARD_ROWS = 3
+def _generated(root: Path, command: str, file: str, *more: str) -> list[str]:
     words = ["paraphrase", command, f"{root}/{file}", "--model", f"{root}/model", "--out", f"{root}/out.jsonl"]
-    search = {"device": "cpu", "sample": "true", "max_length": "9"} | (search or {})
+    search = {"device": "cpu", "sample": "true", "max_length": "9"}
     device = ["--device", search.pop("device")] if command == "text" else []
-    given = ["--search", ",".join(f"{name}={value}" for name, value in search.items())]
-    return [*words, *device, *given, *more, *ONE]
+    given = ["--decoding", ",".join(f"{name}={value}" for name, value in search.items())]
+    # Several shards out of few sentences.
+    return [*words, *device, *given, *more, "--engine", "workers=1,threads=1,shard_rows=3"]
 
 
 def _augment(root: Path) -> list[str]:
     return _generated(root, "augment", "rows.jsonl", "--per-label", "10")
 
 
-def _adversarial(root: Path) -> list[str]:
-    search = {"n": "3", "min_score": "-1"}
-    return _generated(root, "adversarial", "rows.jsonl", "--classifier", f"{root}/classifier", search=search)
-
-
-def _classified(root: Path) -> None:
-    from tests.paraphrase.paraphraser_toys import write_classifier
-
-    _paraphraser(root)
-    write_classifier(root / "classifier", root / "model")
-
-
 def _train_controlled(root: Path) -> list[str]:
     words = ["paraphrase", "train", f"{root}/pairs.parquet", "--model", "controlled", "--out", f"{root}/out"]
     words += ["--device", "cpu", "--epochs", "2"]
-    shape = ["--architecture", "pieces=300,embedding=4,hidden=4,tree_hidden=4,max_tree=24,same_template=true"]
+    shape = ["--architecture", "pieces=300,embedding=4,hidden=4,tree_hidden=4,same_template=true"]
     shape += ["--max-pieces", "30"]
     course = ["--batch-tokens", "150", "--held-out", "0.2", "--optimization", "evaluations=2,checkpoint_seconds=0"]
     return [*words, *shape, *course]
@@ -117,6 +102,5 @@ PARAPHRASING = [
     Case("paraphrase text", lambda root: _generated(root, "text", "text.txt"), _paraphraser),
     Case("paraphrase text, templates", _templates, _controlled),
     Case("paraphrase augment", _augment, _paraphraser),
-    Case("paraphrase adversarial", _adversarial, _classified),
     Case("paraphrase train, controlled", _train_controlled, _parsed, SECONDS),
 ]

@@ -5,22 +5,13 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import torch
-from transformers import (
-    AutoTokenizer,
-    BartConfig,
-    BartForConditionalGeneration,
-    BertConfig,
-    BertForSequenceClassification,
-)
+from transformers import BartConfig, BartForConditionalGeneration
 
 from paranmt_hf import EngineConfig, ParaphraserConfig, ParaphraserTraining
 from paranmt_hf.corpus.jobs import job
-from paranmt_hf.paraphrase import (
-    loading,  # noqa: F401 - registers the models
-    trainer,
-)
+from paranmt_hf.paraphrase import trainer
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig, ParaNMTLstmForConditionalGeneration
-from paranmt_hf.paraphrase.models import train_tokenizer
+from paranmt_hf.paraphrase.new_models import train_tokenizer
 
 NOUNS, VERBS = ("man", "woman", "dog", "child", "horse"), ("sees", "follows", "likes")
 FINDS = (*VERBS, "hears", "finds")
@@ -41,25 +32,6 @@ def write_paraphraser(folder):
         model.lm_head.bias[2] = 0.5
         model.lm_head.bias[259:] = 0.0
     model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
-
-
-def write_classifier(folder, paraphraser):
-    """Write a tiny classifier of transformers with random weights, which reads the pieces of a paraphraser."""
-    tokenizer = AutoTokenizer.from_pretrained(paraphraser)
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        pad_token_id=0,
-        id2label={0: "others", 1: "people"},
-        label2id={"others": 0, "people": 1},
-    )
-    BertForSequenceClassification(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 
@@ -118,7 +90,7 @@ def stopped_training(during="train paraphrases"):
         return step(own, *arguments, **options)
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("paranmt_hf.paraphrase.models.train_pieces", noting)
+        patch.setattr("paranmt_hf.paraphrase.fit.train_pieces", noting)
         patch.setattr(trainer.PieceTrainer, "training_step", stopping)
         yield
 

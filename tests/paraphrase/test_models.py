@@ -9,7 +9,6 @@ import torch
 from torch.nn import functional
 from transformers import AutoConfig, AutoModelForSeq2SeqLM
 
-from paranmt_hf.paraphrase import loading
 from paranmt_hf.paraphrase.modeling_paranmt_controlled import (
     ParaNMTControlledConfig,
     ParaNMTControlledForConditionalGeneration,
@@ -191,11 +190,6 @@ def test_shapes_and_calls_that_do_not_fit_are_refused(model, given):
     if "control_ids" in given:
         with pytest.raises(ValueError, match="expected input_ids and control_ids"):
             model(input_ids=given["input_ids"], labels=given["input_ids"])
-
-
-def test_registration_can_be_repeated():
-    loading._register()
-    assert type(AutoModelForSeq2SeqLM.from_config(make().config)) is ParaNMTLstmForConditionalGeneration
 
 
 def test_encoder_is_the_bidirectional_lstm_of_torch(source):

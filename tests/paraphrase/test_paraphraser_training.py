@@ -9,7 +9,7 @@ import pytest
 
 from paranmt_hf import ParaphraseConfig, Paraphraser, ParaphraserConfig, ParaphraserTraining
 from paranmt_hf.cli import main
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import DivergedError, InputError, OtherSettingsError
 from paranmt_hf.paraphrase import trainer
 from paranmt_hf.paraphrase.train import train_paraphraser
 from tests.paraphrase.paraphraser_toys import FINDS, NOUNS, SENTENCES, stopped_training, write_bart
@@ -43,15 +43,15 @@ def test_bad_data_is_refused_and_nothing_left(pairs, tmp_path):
     def train(data, **settings):
         train_paraphraser(data, tmp_path / "out", config=SMALL, training=training(**settings))
 
-    with pytest.raises(InputError, match="no pairs 'nothing'"):
+    with refused():
         train("nothing")
-    with pytest.raises(InputError, match=r"nothing to train on: of .* chosen pairs .* have .* more than 3 pieces"):
+    with refused():
         train(pairs, max_pieces=3)
-    with pytest.raises(InputError, match="training diverged"):
+    with refused(kind=DivergedError):
         train(pairs, learning_rate=1e30)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("text")
-    with pytest.raises(InputError, match="was not made by this command"):
+    with refused("out", path=tmp_path / "out"):
         train(pairs)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
@@ -106,8 +106,9 @@ def test_a_damaged_checkpoint_is_named(pairs, tmp_path, checkpoints, name):
     checkpoint = checkpoints / "checkpoint-40"
     content = (checkpoint / name).read_bytes()
     (checkpoint / name).write_bytes(content[: len(content) // 2] + bytes(len(content) - len(content) // 2))
-    with refused():
+    with refused() as caught:
         train_paraphraser(pairs, tmp_path / "out", config=SMALL, training=training())
+    assert str(checkpoint / name) in str(caught.value)
 
 
 @pytest.mark.slow
@@ -138,9 +139,9 @@ def test_a_trained_parse_generator_stays_whatever_comes_then(pairs, tmp_path, mo
             raise InputError("training diverged")
         return original(*given, label=label)
 
-    monkeypatch.setattr("paranmt_hf.paraphrase.models.train_pieces", diverging)
+    monkeypatch.setattr("paranmt_hf.paraphrase.fit.train_pieces", diverging)
     settings = training(max_steps=2, checkpoint_seconds=600)
-    with pytest.raises(InputError, match="diverged"):
+    with refused():
         train_paraphraser(pairs, tmp_path / "out", config=TREES, training=settings)
     folder = train_paraphraser(pairs, tmp_path / "out", config=TREES, training=settings).folder
     assert steps == ["train parses", "train paraphrases", "train paraphrases"]
@@ -158,10 +159,10 @@ def test_sentences_of_test_sets_are_left_out_of_parsed_pairs(pairs, tmp_path, ca
     settings = {"config": TREES, "training": training(max_steps=1, checkpoint_seconds=600)}
     done = train_paraphraser(pairs, tmp_path / "out", exclude=tmp_path / "sets.txt", **settings)
     assert done.record.pairs == wanted
-    assert f"of {len(SENTENCES)} pairs left out: 2 with an excluded sentence" in caplog.text
+    assert "2 with an excluded sentence" in caplog.text
     assert done.record.settings.data["unwanted_sentences"] == 2
     assert "--exclude SETS --out FOLDER" in (done.folder / "README.md").read_text()
-    with pytest.raises(InputError, match=r"was made with other settings: .*unwanted_sentences: was 2, now 0"):
+    with refused("out", kind=OtherSettingsError):
         train_paraphraser(pairs, tmp_path / "out", **settings)
     words = ["paraphrase", "train", str(pairs), "--model", "controlled", "--out", str(tmp_path / "command")]
     words += ["--architecture", "pieces=330,embedding=8,hidden=8,tree_hidden=8,same_template=true"]

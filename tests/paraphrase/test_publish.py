@@ -1,6 +1,7 @@
 """Both kinds of paraphrasers are checked and laid out for the Hub; no Hub is needed."""
 
 import json
+import re
 import shutil
 
 import pyarrow as pa
@@ -13,10 +14,9 @@ from paranmt_hf import ParaphraseConfig, Paraphraser, ParaphraserConfig, Paraphr
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.parsing.parse import parse_pairs
 from paranmt_hf.corpus.parsing.trees import read_tree
-from paranmt_hf.errors import InputError
 from paranmt_hf.hub.upload import stage
 from paranmt_hf.paraphrase.card import paraphraser_card
-from paranmt_hf.paraphrase.evaluate import evaluate_canonical
+from paranmt_hf.paraphrase.evaluate import MeasuredSentences, evaluate_paraphrases
 from paranmt_hf.paraphrase.train import train_paraphraser
 from tests.paraphrase.paraphraser_toys import LOCAL, SENTENCES
 from tests.refused import refused
@@ -80,12 +80,12 @@ def test_it_is_laid_out(trained, tmp_path, kind):
     (model / "modeling_paranmt_lstm.py").write_text("import os")
     plan = publish(model, NAME, license="mit", about={"datasets": ["org/pairs"]}, dry_run=True)
     names = {path.relative_to(model).as_posix() for path in model.rglob("*") if path.is_file()} - {"secrets.txt"}
-    assert set(plan.parcel.files) == names and plan.left_here == ["secrets.txt"]
+    assert set(plan.repository.files) == names and plan.left_here == ["secrets.txt"]
     head = yaml.safe_load(plan.card.split("---\n")[1])
     assert head["license"] == "mit" and head["datasets"] == ["org/pairs"] and head["library_name"] == "transformers"
     assert 'Paraphraser.from_pretrained("org/mine")' in plan.card and "published under mit" not in plan.card
     # The code is that of the package.
-    assert b"class ParaNMTLstmForConditionalGeneration" in plan.parcel.files["modeling_paranmt_lstm.py"]
+    assert b"class ParaNMTLstmForConditionalGeneration" in plan.repository.files["modeling_paranmt_lstm.py"]
     more = "" if kind == "plain" else " --model controlled"
     shape = "pieces=330,embedding=8,hidden=8" + ("" if kind == "plain" else ",tree_hidden=8,same_template=true")
     line = next(line for line in plan.card.split("\n") if line.startswith("paranmt paraphrase train"))
@@ -99,14 +99,14 @@ def test_it_is_laid_out(trained, tmp_path, kind):
         "your own words on the data: 'data' in --about FILE",
         "your own words on the license text: 'license_text' in --about FILE",
     ]
-    assert plan.parcel.owns("modeling_paranmt_lstm.py") and not plan.parcel.owns("mine.txt")
-    assert not plan.parcel.owns("parse-generator/mine.txt") and not plan.parcel.owns("mine.py")
+    assert plan.repository.owns("modeling_paranmt_lstm.py") and not plan.repository.owns("mine.txt")
+    assert not plan.repository.owns("parse-generator/mine.txt") and not plan.repository.owns("mine.py")
     if kind == "controlled":
         assert {"templates.json", "parse-generator/model.safetensors", "modeling_paranmt_controlled.py"} < names
         assert "Generates paraphrases of English sentences that have the syntax asked for" in plan.card
         assert "| `(S(NP)(VP))` |" in plan.card and "The trees are those of stanza 1.9." in plan.card
         for name in ("parse-generator/modeling_paranmt_lstm.py", "parse-generator/config.json", "templates.json"):
-            assert plan.parcel.owns(name)
+            assert plan.repository.owns(name)
 
 
 @pytest.mark.slow
@@ -120,23 +120,28 @@ def test_what_people_say_is_in_the_card(controlled):
 
 @pytest.mark.slow
 def test_figures_of_an_evaluation_are_on_the_card(plain, controlled, tmp_path):
-    (tmp_path / "noisy.tsv").write_text("".join(f"{text}x\t{text}\n" for text in SENTENCES[:4]))
-    results = evaluate_canonical([plain], data=tmp_path / "noisy.tsv", search=ParaphraseConfig(max_length=9))
-    path = tmp_path / "canonical.json"
+    (tmp_path / "noisy.tsv").write_text("".join(f"{text}\t{text}x\n" for text in SENTENCES[:4]))
+    results = evaluate_paraphrases(
+        [plain],
+        data=tmp_path / "noisy.tsv",
+        sentences=MeasuredSentences(noise=0),
+        decoding=ParaphraseConfig(max_length=9),
+    )
+    path = tmp_path / "figures.json"
     results.write(path)
     plan = publish(plain, NAME, license="mit", results=path, dry_run=True)
-    assert results[0].settings["command"] in plan.card and "| noisy | output | clean |" in plan.card
+    assert results[0].settings["command"] in plan.card
+    assert re.search(r"\| noisy +\| output +\| clean", plan.card)
     values = json.loads(json.dumps(plan.values))
     assert paraphraser_card(values) == plan.card and values["evaluations"] == results.to_json()
-    with pytest.raises(InputError) as error:
+    with refused("results"):
         publish(controlled, NAME, license="mit", results=results, dry_run=True)
-    assert error.value.option == "results"
 
 
 @pytest.mark.slow
 def test_what_is_sent_is_a_network(controlled, tmp_path):
     plan = publish(controlled, NAME, license="mit", dry_run=True)
-    stage(plan.parcel, tmp_path / "staged")
+    stage(plan.repository, tmp_path / "staged")
     # As it arrives elsewhere: files in the place of links.
     shutil.copytree(tmp_path / "staged", tmp_path / "sent")
     load(controlled).save_pretrained(tmp_path / "saved")
@@ -169,63 +174,37 @@ def edit_record(folder, key, value):
 
 
 OTHER_CODE = {"AutoConfig": "you/x--y.Z"}
+SPOILED = {
+    "another model": lambda folder: edit_record(folder, "parameters", 7),
+    "damaged record": lambda folder: edit_record(folder, "settings.training.direction", "sideways"),
+    "code": lambda folder: (folder / "other.py").write_text(""),
+    "pickle": lambda folder: (folder / "pytorch_model.bin").write_bytes(b""),
+    "other code": lambda folder: _edit(folder / "config.json", auto_map=OTHER_CODE),
+    "other code in a list": lambda folder: _edit(folder / "generation_config.json", auto_map=["you/x--y.Z"]),
+    "NaN": _break_weights,
+    "no weights": lambda folder: (folder / "model.safetensors").unlink(),
+}
+SPOILED_NETWORKS = {
+    "code": lambda folder: (folder / "parse-generator" / "other.py").write_text(""),
+    "other code": lambda folder: _edit(folder / "parse-generator" / "config.json", auto_map=OTHER_CODE),
+    "NaN": lambda folder: _break_weights(folder / "parse-generator"),
+    "no parse generator": lambda folder: shutil.rmtree(folder / "parse-generator"),
+    "no templates": lambda folder: (folder / "templates.json").unlink(),
+}
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda folder: edit_record(folder, "parameters", 7),
-        lambda folder: edit_record(folder, "model_type", "bart"),
-        lambda folder: (folder / "other.py").write_text(""),
-        lambda folder: (folder / "pytorch_model.bin").write_bytes(b""),
-        lambda folder: _edit(folder / "config.json", auto_map=OTHER_CODE),
-        lambda folder: _edit(folder / "generation_config.json", auto_map=["you/x--y.Z"]),
-        _break_weights,
-        lambda folder: (folder / "model.safetensors").unlink(),
-    ],
-)
+@pytest.mark.parametrize("spoil", SPOILED.values(), ids=SPOILED)
 def test_a_spoiled_model_is_refused(plain, spoil):
     spoil(plain)
     with refused():
         publish(plain, NAME, license="mit", dry_run=True)
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda folder: edit_record(folder, "parses.tree_tokens", 7),
-        lambda folder: _edit(folder / "templates.json", **{"(S(S))": 1}),
-        lambda folder: (folder / "parse-generator" / "other.py").write_text(""),
-        lambda folder: _edit(folder / "parse-generator" / "config.json", auto_map=OTHER_CODE),
-        lambda folder: _break_weights(folder / "parse-generator"),
-        lambda folder: shutil.rmtree(folder / "parse-generator"),
-        lambda folder: (folder / "templates.json").unlink(),
-        lambda folder: edit_record(folder, "parses", []),
-        lambda folder: edit_record(folder, "parses", None),
-    ],
-)
+@pytest.mark.parametrize("spoil", SPOILED_NETWORKS.values(), ids=SPOILED_NETWORKS)
 def test_a_spoiled_network_is_refused(controlled, spoil):
     spoil(controlled)
     with refused():
         publish(controlled, NAME, license="mit", dry_run=True)
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("settings.training", {}),
-        ("settings.training.direction", "sideways"),
-        ("settings.training.learning_rate", None),
-        ("settings.paraphraser", 3),
-        ("settings.data.sources", None),
-        ("settings.data.ranges", 3),
-        ("inputs", 3),
-    ],
-)
-def test_an_edited_record_is_damaged(plain, key, value):
-    edit_record(plain, key, value)
-    with refused(path=plain / "paraphraser.json"):
-        publish(plain, NAME, license="mit", dry_run=True)
 
 
 @pytest.mark.slow

@@ -13,14 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paranmt_hf import DedupConfig, InputError, dedup
+from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.scoring.differences import Differences
-from paranmt_hf.corpus.selection.duplicates import unit_vectors
+from paranmt_hf.corpus.selection.paraphrased_items import unit_vectors
 from paranmt_hf.encoders.named_encoder import NamedEncoder
-from paranmt_hf.errors import InputError, OtherSettingsError
-from paranmt_hf.search import dedup as module
-from paranmt_hf.search.dedup import DedupConfig, dedup
+from paranmt_hf.errors import OtherSettingsError
 from paranmt_hf.text.definitions import words
-from tests.toys import write_vectors
 
 WORDS = "dog cat man woman runs sleeps plays eats red green small big house street music food".split()
 
@@ -197,14 +196,11 @@ def test_an_interrupted_run_continues(tmp_path, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module._Deduplication, "_in_lists", stop)
-    with pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(PlainText, "write", stop)
         dedup(tmp_path / "in.txt", tmp_path / "out.txt", config=config)
-    monkeypatch.undo()
-    monkeypatch.setattr(module, "_exact", stop)
-    monkeypatch.setattr(module._Deduplication, "_near", stop)
+    assert len([*(tmp_path / "out.txt.work").glob("*.npy")]) == 3
     made = dedup(tmp_path / "in.txt", tmp_path / "out.txt", config=config)
-    monkeypatch.undo()
     again = dedup(tmp_path / "in.txt", tmp_path / "again.txt", config=config)
     assert made.folder.read_bytes() == again.folder.read_bytes()
     # The report is made later too.
@@ -216,7 +212,7 @@ def test_an_interrupted_run_continues(tmp_path, monkeypatch):
         dedup(tmp_path / "in.txt", tmp_path / "out.txt")
 
 
-@pytest.mark.parametrize("method", module.METHODS)
+@pytest.mark.parametrize("method", ["exact", "near", "meaning"])
 def test_texts_without_letters_stay(tmp_path, method):
     lines = "!!! !!!\n!!! !!!\n...\n...\n\n\n? ! ?\n? ! ?\n"
     (tmp_path / "in.txt").write_text(lines)
@@ -276,24 +272,3 @@ def test_bad_input(tmp_path):
     with pytest.raises(InputError):
         dedup(tmp_path / "in.txt", tmp_path / "out.txt", keep_dropped=tmp_path / "mine.parquet")
     shutil.rmtree(tmp_path / "folder")
-
-
-def test_another_encoder_continues_a_try_that_failed(tmp_path, monkeypatch):
-    """What other methods found stays, and the vectors of another encoder are its own."""
-    (tmp_path / "a.txt").write_text("\n".join(texts(60)) + "\n")
-    encoders = [
-        write_vectors(tmp_path / f"{name}.txt", words, 4) for name, words in (("one", WORDS), ("two", WORDS[:9]))
-    ]
-    given = {"out": tmp_path / "out.txt", "config": DedupConfig(by=("near", "meaning"), cosine=0.9)}
-    with monkeypatch.context() as patch:
-        patch.setattr(module, "encoded", lambda *_: (_ for _ in ()).throw(InputError("not finite")))
-        with pytest.raises(InputError):
-            dedup(tmp_path / "a.txt", encoder=encoders[0], **given)
-    assert (tmp_path / "out.txt.work").exists()
-    with monkeypatch.context() as patch:
-        patch.setattr(module, "_exact", None)
-        made = dedup(tmp_path / "a.txt", encoder=encoders[1], **given)
-    whole = dedup(tmp_path / "a.txt", encoder=encoders[1], **{**given, "out": tmp_path / "whole.txt"})
-    assert made.record.dropped == whole.record.dropped
-    assert (tmp_path / "out.txt").read_bytes() == (tmp_path / "whole.txt").read_bytes()
-    assert not (tmp_path / "out.txt.work").exists()

@@ -1,15 +1,12 @@
 """The head: its layers by hand, its files, and what is wrong with one."""
 
 import json
-from dataclasses import fields
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 
-from paranmt_hf.errors import InputError
-from paranmt_hf.supervised.model import Head, HeadConfig
+from paranmt_hf.supervised.model import Head
 from tests.refused import refused
 from tests.supervised.toys import head_of
 
@@ -40,11 +37,6 @@ def test_layers_are_those_of_the_paper(sides, projection):
     assert found.shape == (5, 3)
 
 
-def test_a_head_that_no_machine_holds():
-    with refused():
-        head_of(dimension=4, projection=10**6, hidden=10**6)
-
-
 def test_the_order_of_two_sentences_changes_nothing():
     head, (left, right) = head_of(), torch.randn(2, 5, 4)
     torch.testing.assert_close(head(left, right), head(right, left))
@@ -60,18 +52,7 @@ def test_saved_and_loaded(tmp_path, projection):
     assert torch.equal(again(*vectors), head(*vectors))
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"kind": "other"},
-        {"hidden": "3"},
-        {"hidden": 0},
-        {"hidden": 10**12},
-        {"projection": 5},
-        {"sides": 3},
-        {"classes": ["a"]},
-    ],
-)
+@pytest.mark.parametrize("values", [{"hidden": "3"}, {"hidden": 10**12}, {"projection": 5}, {"classes": ["a"]}])
 def test_damaged_configurations(tmp_path, values):
     head_of().save(tmp_path)
     path = tmp_path / "head" / "head.json"
@@ -80,30 +61,17 @@ def test_damaged_configurations(tmp_path, values):
         Head.load(tmp_path)
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in fields(HeadConfig)])
-def test_every_entry_is_needed(tmp_path, name):
-    head_of().save(tmp_path)
-    path = tmp_path / "head" / "head.json"
-    path.write_text(json.dumps({key: value for key, value in json.loads(path.read_text()).items() if key != name}))
-    with pytest.raises(InputError) as caught:
-        Head.load(tmp_path)
-    assert caught.value.path == path
-
-
 def test_damaged_files(tmp_path):
     with refused(path=tmp_path / "head/head.json"):
         Head.load(tmp_path)
     head_of().save(tmp_path)
     path = tmp_path / "head" / "model.safetensors"
-    whole, weights = path.read_bytes(), load_file(path)
+    whole = path.read_bytes()
     path.write_bytes(whole[:100])
     with refused(path=path):
         Head.load(tmp_path)
     path.unlink()
     with refused(path=path):
-        Head.load(tmp_path)
-    save_file({**weights, "hidden.bias": weights["hidden.bias"] * float("nan")}, path)
-    with refused():
         Head.load(tmp_path)
     path.write_bytes(whole)
     for content in ("[]", "{", "null"):

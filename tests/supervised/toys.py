@@ -6,7 +6,7 @@ import torch
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.units import lookup
 from paranmt_hf.supervised.fitting import Items
-from paranmt_hf.supervised.model import KIND, HeadConfig, new_head
+from paranmt_hf.supervised.model import HeadConfig, new_head
 from paranmt_hf.text.tokens import WordTokenizer
 from tests.training.toys import encoder_of, random_text
 
@@ -15,7 +15,7 @@ TEXTS = [*random_text(12, words=20)[0], "nothing known here"]
 
 def head_of(seed=1, **changes):
     values = {"task": "SICK-E", "classes": ["a", "b", "c"], "values": None, "sides": 2, "dimension": 4}
-    return new_head(HeadConfig(**{**values, "projection": None, "hidden": 3, "kind": KIND, **changes}), seed)
+    return new_head(HeadConfig(**{**values, "projection": None, "hidden": 3, **changes}), seed)
 
 
 def items_of(count=10, sides=2, classes=3, seed=1):
@@ -34,5 +34,5 @@ def encoder(model="word", **settings):
 def cut(model):
     """`TEXTS` as rows of an encoder's tables."""
     (table,) = WordTokenizer().tables(TEXTS)
-    parts = take_apart(list(model)).parts
-    return {part.reader: lookup(part.vocabulary).bags(table) for part in parts}
+    parts = take_apart(model).parts
+    return {part.unit_kind: lookup(part.vocabulary).bags(table) for part in parts}

@@ -75,7 +75,7 @@ def plain_losses(plain, readers, megas, config, teacher=None):
 
 
 def engine_of(encoder, config, pairs=PAIRS, teacher=None):
-    return cpu_engine(take_apart(list(encoder)), config, pairs, teacher)
+    return cpu_engine(take_apart(encoder), config, pairs, teacher)
 
 
 @pytest.mark.parametrize(
@@ -104,11 +104,11 @@ def test_equals_autograd_with_a_dense_optimizer(tmp_path, model, unknown, settin
     encoder = encoder_of(sides, model=model, dimension=12, words=30, trigrams=60, unknown=unknown)
     store = store_of(sides, encoder, tmp_path)
     config = TrainConfig(batch_size=8, mega_batch=3, learning_rate=0.01, epochs=2, **settings)
-    composition = take_apart(list(encoder))
+    composition = take_apart(encoder)
     parts, mode = composition.parts, composition.mode
     plain = Plain([part.table.weight.data for part in parts], mode, frozen=unknown == "drop")
     for part, table in zip(parts, plain.tables, strict=True):
-        table.weight.requires_grad_(not (config.freeze_words and part.reader == "word"))
+        table.weight.requires_grad_(not (config.freeze_words and part.unit_kind == "word"))
     initial = [part.table.weight.data.clone() for part in parts]
     assert [bool(weight[0].any()) for weight in initial] == [unknown == "train"] * len(parts)
     megas = [mega for epoch in range(2) for mega in store.mega_batches(24, seed=1, epoch=epoch)]
@@ -117,7 +117,7 @@ def test_equals_autograd_with_a_dense_optimizer(tmp_path, model, unknown, settin
         keys = np.unique(store.keys())
         taught = np.random.default_rng(5).standard_normal((len(keys), 9)).astype(np.float16)
         teacher = TeacherVectors(keys, taught)
-    wanted = plain_losses(plain, [part.reader for part in parts], megas, config, teacher)
+    wanted = plain_losses(plain, [part.unit_kind for part in parts], megas, config, teacher)
     engine = engine_of(encoder, config, store.pairs, teacher)
     found = [loss for mega in megas for loss in engine.train_on(mega, np.random.default_rng(1))]
     for table in engine.tables:
@@ -141,12 +141,12 @@ def test_gradient_of_one_step_is_exact(tmp_path):
     encoder = encoder_of(sides, model="word+trigram", dimension=6, words=30)
     store = store_of(sides, encoder, tmp_path)
     config = TrainConfig(batch_size=40, mega_batch=1, epochs=1)
-    composition = take_apart(list(encoder))
+    composition = take_apart(encoder)
     parts, mode = composition.parts, composition.mode
     plain = Plain([part.table.weight.data for part in parts], mode, frozen=False)
     mega = next(store.mega_batches(40, seed=1, epoch=0))
     engine = engine_of(encoder, config, 40)
-    bags = [mega.bags[part.reader] for part in parts]
+    bags = [mega.bags[part.unit_kind] for part in parts]
     np.testing.assert_allclose(engine.encode(mega), plain(bags).detach(), atol=1e-6, rtol=0)
     negatives = mine_negatives(plain(bags).detach(), mega.keys)
     roles = minibatch(np.arange(40), 40, negatives, one_sided=False)
@@ -167,7 +167,7 @@ def test_mega_batch_of_one_is_in_batch_selection(tmp_path):
     store = store_of(sides, encoder, tmp_path)
     config = TrainConfig(batch_size=20, mega_batch=1, epochs=1)
     engine = engine_of(encoder, config, store.pairs)
-    weight = take_apart(list(encoder)).parts[0].table.weight.data
+    weight = take_apart(encoder).parts[0].table.weight.data
     for mega in store.mega_batches(config.mega_pairs, seed=1, epoch=0):
         assert mega.pairs == 20
         # The pairs of a mini-batch, encoded with the weights of now, and each sentence's best among them.
@@ -213,7 +213,7 @@ def test_loss_that_is_no_number_names_the_step(tmp_path):
     engine = engine_of(encoder, config, store.pairs)
     megas = store.mega_batches(20, seed=1, epoch=0)
     engine.train_on(next(megas), np.random.default_rng(1))
-    take_apart(list(encoder)).parts[0].table.weight.data[1, 0] = float("nan")
+    take_apart(encoder).parts[0].table.weight.data[1, 0] = float("nan")
     with refused():
         engine.train_on(next(megas), np.random.default_rng(1))
 

@@ -28,7 +28,7 @@ def trained(kind, sides, folder, model, unknown, config, teacher=None, device=CP
     encoder = encoder_of(sides, model=model, dimension=12, words=30, trigrams=60, unknown=unknown)
     store = store_of(sides, encoder, folder)
     if kind == "device":
-        trainer = device_engine(take_apart(list(encoder)), config, store.pairs, teacher, device)
+        trainer = device_engine(take_apart(encoder), config, store.pairs, teacher, device)
     else:
         trainer = engine_of(encoder, config, store.pairs, teacher)
     losses = []
@@ -147,7 +147,7 @@ def prepared(folder, config, device=CPU, model="word,trigram", **options):
     sides = random_text(PAIRS)
     encoder = encoder_of(sides, model=model, dimension=12, words=30, trigrams=60)
     store = store_of(sides, encoder, folder)
-    trainer = device_engine(take_apart(list(encoder)), config, store.pairs, None, device, **options)
+    trainer = device_engine(take_apart(encoder), config, store.pairs, None, device, **options)
     megas = store.mega_batches(config.mega_pairs, seed=1, epoch=0)
     plans = [trainer.prepare(mega, np.random.default_rng(1)) for mega in megas]
     return trainer, plans

@@ -73,7 +73,7 @@ def teacher_of(sides, folder):
 
 def trainer_of(sides, store, config, model, teacher, process):
     encoder = encoder_of(sides, model=model, dimension=12, words=30, trigrams=60)
-    return device_engine(take_apart(list(encoder)), config, store.pairs, teacher, CPU, processes=process)
+    return device_engine(take_apart(encoder), config, store.pairs, teacher, CPU, processes=process)
 
 
 def epochs(trainer, store):
@@ -176,7 +176,7 @@ def test_too_few_rows_are_made_more(tmp_path):
 
     def of(thread):
         encoder = encoder_of(sides, model="word", dimension=12)
-        return device_engine(take_apart(list(encoder)), config, store.pairs, None, CPU, processes=thread)
+        return device_engine(take_apart(encoder), config, store.pairs, None, CPU, processes=thread)
 
     wanted = together(2, lambda thread: epochs(of(thread), store))
     assert wanted[1][2].tables[0].row_bound == 256

@@ -44,7 +44,7 @@ def stores(tmp_path):
 
 
 def text_of(encoder, bags):
-    (part,) = take_apart(list(encoder)).parts
+    (part,) = take_apart(encoder).parts
     words = np.array(part.vocabulary.units)[bags.rows]
     return [" ".join(words[low:high]) for low, high in zip(bags.offsets[:-1], bags.offsets[1:], strict=True)]
 
@@ -95,7 +95,7 @@ def test_a_copy_of_the_translation_is_no_error(tmp_path):
 
 def trained(encoder, megas, **settings):
     config = TrainConfig(batch_size=10, mega_batch=6, learning_rate=0.01, **settings)
-    engine = cpu_engine(take_apart(list(encoder)), config, 1000)
+    engine = cpu_engine(take_apart(encoder), config, 1000)
     losses = [engine.train_on(mega, np.random.default_rng(1)) for mega in megas]
     engine.tables[0].catch_up()
     return losses, engine.tables[0].weight

@@ -51,7 +51,7 @@ def test_what_is_trained_goes_everywhere(tmp_path, model):
 
     plan = publish(first.folder, "org/model", license="mit", dry_run=True)
     assert plan.left_here == []
-    assert ("paranmt_recurrent.py" in plan.parcel.files) == (model != "dan")
+    assert ("paranmt_recurrent.py" in plan.repository.files) == (model != "dan")
     assert "PARAGRAM-PHRASE (Wieting et al. 2016, section 3)" in plan.card
     assert (ORDER in plan.card) == (model != "dan")
     assert "Adam at 0.001" in plan.card and "AdaGrad at 0.001" in plan_card(second)

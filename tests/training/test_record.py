@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from paranmt_hf.corpus.reading.pair_files import languages
-from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.families import BAG, SEQUENCE
+from paranmt_hf.encoders.config import BAG, SEQUENCE, EncoderConfig
 from paranmt_hf.training.card import command, hub_datasets, sources, trained_values
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import AveragedModel, History, TrainingRecord, TrainingSettings

@@ -7,7 +7,7 @@ from torch import nn
 
 from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.sequences import sequence_features
+from paranmt_hf.encoders.prefixes import sequence_features
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.losses import (
     margin_loss,
@@ -91,9 +91,9 @@ def test_first_row_keeps_no_gradient(sparse):
 
 def dense_steps(model, store, config):
     """Equation 1 as it is printed: whole matrices in every step, no row apart."""
-    (part,) = take_apart(list(model)).parts
+    (part,) = take_apart(model).parts
     table, others = part.table.weight, part.weights
-    features = bag_features if part.is_bag else sequence_features
+    features = sequence_features if part.family.ordered else bag_features
     start = [weight.detach().clone() for weight in [table, *others]]
     to_initial = part.family.centre == "initial"
     trained = others if config.freeze_words else [table, *others]
@@ -101,7 +101,7 @@ def dense_steps(model, store, config):
     optimizer = kind(trained, lr=config.learning_rate)
     losses = []
     for mega in store.mega_batches(config.mega_pairs, seed=config.seed, epoch=0):
-        bags = mega.bags[part.reader]
+        bags = mega.bags[part.unit_kind]
         with torch.no_grad():
             vectors = model(features(bags.rows, bags.offsets))["sentence_embedding"]
         roles = minibatch(np.arange(mega.pairs), mega.pairs, mine_negatives(vectors, mega.keys), one_sided=False)

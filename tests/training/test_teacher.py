@@ -265,7 +265,7 @@ def test_training_with_a_teacher_lowers_its_term(tmp_path, weight):
     store = store_of(sides, encoder, tmp_path / "pairs")
     taught = teach([keyed(side) for side in sides], Spelling(), tmp_path / "teacher")
     config = TrainConfig(teacher="spelling", teacher_weight=weight, batch_size=20, epochs=30, learning_rate=0.01)
-    engine = cpu_engine(take_apart(list(encoder)), config, 60, taught)
+    engine = cpu_engine(take_apart(encoder), config, 60, taught)
 
     def term():
         mega = next(store.mega_batches(60, seed=1, epoch=0))

@@ -152,12 +152,12 @@ def test_tight_loop_and_trainer_agree(tmp_path):
         encoder = trainable(encoder_of(sides, model="word,trigram", dimension=12, words=40))
         store = store_of(sides, encoder, tmp_path / f"pairs-{device}")
         config = TrainConfig(**{**SMALL, "epochs": 1})
-        parts = take_apart(list(encoder)).parts
+        parts = take_apart(encoder).parts
         if device is None:
             history = fit_encoder(encoder, store, config, tmp_path / f"{device}")
         else:
             history = train_with_trainer(
-                encoder, take_apart(list(encoder)).parts, store, tmp_path / device, replace(config, device="cpu")
+                encoder, take_apart(encoder).parts, store, tmp_path / device, replace(config, device="cpu")
             )
         losses.append(np.array(history.losses))
         weights.append([part.table.weight.detach().clone() for part in parts])
@@ -197,7 +197,7 @@ def test_early_stopping_keeps_the_best_weights(tmp_path, model, monkeypatch):
     kept = []
 
     def score(encoder, held_out):
-        kept.append(take_apart(list(encoder)).parts[0].table.weight.detach().clone())
+        kept.append(take_apart(encoder).parts[0].table.weight.detach().clone())
         return next(scores)
 
     monkeypatch.setattr("paranmt_hf.training.train.development_score", score)
@@ -207,7 +207,7 @@ def test_early_stopping_keeps_the_best_weights(tmp_path, model, monkeypatch):
     assert (history.best_score, history.stale) == (0.5, 2)
     assert history.best_step == history.scores[1][0] == 8
     assert history.pairs == 160
-    torch.testing.assert_close(take_apart(list(encoder)).parts[0].table.weight.detach(), kept[1], atol=0, rtol=0)
+    torch.testing.assert_close(take_apart(encoder).parts[0].table.weight.detach(), kept[1], atol=0, rtol=0)
     assert (kept[1] != kept[3]).any()
 
 

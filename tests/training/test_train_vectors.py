@@ -67,7 +67,7 @@ def test_dimension_without_vectors():
 
 def test_unknown_words_share_the_vector_of_the_file(train_on):
     model = train_on(VECTORS + "UUUNKKK 3 3 3\n", unknown="share", words=60).load()
-    part = take_apart(list(model)).parts[0]
+    part = take_apart(model).parts[0]
     assert part.vocabulary.units == ["[UNK]", "left1", "right1", "other"]
     found = model.encode(["left1", "left2", "zebra", "left1 right2"])
     np.testing.assert_allclose(found, [[1, 0, 2], [3, 3, 3], [3, 3, 3], [2, 1.5, 2.5]], atol=1e-5)

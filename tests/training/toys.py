@@ -58,8 +58,8 @@ def encoder_of(sides: tuple[Sentences, Sentences], seed: int = 1, **settings: ob
 
 def store_of(sides: tuple[Sentences, Sentences], encoder: SentenceEncoder, folder: Path) -> PairStore:
     """The pairs as rows of an encoder's tables."""
-    parts = take_apart(list(encoder)).parts
-    vocabularies = {part.reader: part.vocabulary for part in parts}
+    parts = take_apart(encoder).parts
+    vocabularies = {part.unit_kind: part.vocabulary for part in parts}
     readers = {name: lookup(vocabulary) for name, vocabulary in vocabularies.items()}
     columns = [(pa.array(sides[0]), pa.array(sides[1]))]
     return write_text(columns, folder, readers)

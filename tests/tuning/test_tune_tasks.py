@@ -9,7 +9,7 @@ from paranmt_hf.cli import main
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import OtherSettingsError
-from paranmt_hf.supervised import fitting
+from paranmt_hf.supervised import task
 from paranmt_hf.supervised.config import SuperviseConfig, SupervisedRecord
 from paranmt_hf.supervised.supervise import supervise
 from paranmt_hf.training import checkpoint
@@ -36,9 +36,9 @@ def root(tmp_path_factory):
     return root
 
 
-def search(root, out, grid=GRID, *, task="SICK-E", training=FAST, **settings):
+def search(root, out, grid=GRID, *, name="SICK-E", training=FAST, **settings):
     config = TuneConfig(**settings)
-    return tune(root / "senteval", out, task=task, grid=grid, training=training, tuning=config)
+    return tune(root / "senteval", out, task=name, grid=grid, training=training, tuning=config)
 
 
 def figures(record):
@@ -84,24 +84,24 @@ def test_the_best_settings_train_from_their_file(root, tuned, tmp_path):
 
 @pytest.mark.parametrize("seconds", [0, 1000])
 def test_a_search_continues_where_it_was_stopped(root, tuned, tmp_path, monkeypatch, seconds):
-    """In the middle of its third trial, with a checkpoint or without."""
+    """In the second epoch of its third trial, with a checkpoint or without."""
     monkeypatch.setattr(checkpoint, "CHECKPOINT_SECONDS", seconds)
-    calls, measure = [], fitting._Fitting._measure
+    calls, measure = [], task.figures_of
 
     def stopped(*arguments):
         calls.append(1)
-        if len(calls) == 6:
+        # Of each trial two epochs, and the figures of two parts.
+        if len(calls) == 10:
             raise KeyboardInterrupt
         return measure(*arguments)
 
-    monkeypatch.setattr(fitting._Fitting, "_measure", stopped)
+    monkeypatch.setattr(task, "figures_of", stopped)
     with pytest.raises(KeyboardInterrupt):
         search(root, tmp_path / "out")
     with refused(kind=OtherSettingsError):
         search(root, tmp_path / "out", trials=7)
     resumed = search(root, tmp_path / "out")
-    # Two trials of two epochs each are done, and one epoch of the third if there is a checkpoint.
-    assert len(calls) == 6 + (8 - 2) * 2 - (seconds == 0)
+    assert len(calls) == 10 + 4 * (8 - 2) - (seconds == 0)
     assert figures(resumed.record) == figures(tuned.record) and not (tmp_path / "out.work").exists()
 
 

@@ -25,42 +25,18 @@ from tests.refused import refused
 from tests.toys import full_disk
 
 
-def test_links_without_an_end(tmp_path):
-    """They lead in a circle, or to nothing; a link to a file is the file."""
-    for name, target in (("one", "two"), ("two", "one"), ("nowhere", "missing"), ("file", "text")):
-        (tmp_path / name).symlink_to(tmp_path / target)
+def test_what_cannot_be_read_like_a_file(tmp_path):
+    """A link to nothing, and a pipe; a link to a file is the file."""
     (tmp_path / "text").touch()
-    assert resolved(tmp_path / "file") == tmp_path / "text" and resolved(tmp_path / "nowhere").name == "missing"
-    for path in (tmp_path / "one", tmp_path / "one" / "below"):
-        with pytest.raises(InputError) as caught:
-            resolved(path, "out")
-        assert (caught.value.option, caught.value.path) == ("out", path)
-    for name in ("one", "nowhere"):
-        with pytest.raises(InputError) as caught:
+    for name, target in (("nowhere", "missing"), ("file", "text")):
+        (tmp_path / name).symlink_to(tmp_path / target)
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("nowhere", "pipe"):
+        with refused(path=tmp_path / name):
             check_regular(tmp_path / name)
-        assert caught.value.path == tmp_path / name
-    check_regular(tmp_path / "file")
-
-
-def test_permissions_are_named(tmp_path, monkeypatch):
-    """Of a file, and of a folder, which must be entered too; a test may run as root, who may read all."""
-    path, asked = tmp_path / "file", []
-    path.touch()
-    monkeypatch.setattr(os, "access", lambda path, mode: asked.append((path, mode)))
-    for each in (path, tmp_path):
-        with pytest.raises(InputError) as caught:
-            check_regular(each)
-        assert caught.value.path == each
-    assert asked == [(path, os.R_OK), (tmp_path, os.R_OK | os.X_OK)]
-    check_regular(tmp_path / "missing")
-
-    def denied(self):
-        raise PermissionError(errno.EACCES, "Permission denied")
-
-    monkeypatch.setattr(Path, "is_symlink", denied)
-    with pytest.raises(InputError) as caught:
-        check_regular(path)
-    assert caught.value.path == path
+    for name in ("file", "text", "missing", "."):
+        check_regular(tmp_path / name)
+    assert resolved(tmp_path / "file") == tmp_path / "text"
 
 
 def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path):

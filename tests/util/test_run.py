@@ -137,7 +137,7 @@ def test_folders_that_no_result_can_get(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     (tmp_path / "source").mkdir()
     monkeypatch.chdir(tmp_path)
-    for out in ("/", ".", "file/out", "file/deep/out", "source/out", "source/deep/out"):
+    for out in (".", "source/out", "source/deep/out"):
         with pytest.raises(InputError) as found:
             result_folder(out, sources=["file", "source", "a/name on the Hub"])
         assert found.value.option == "out"

@@ -17,7 +17,7 @@ from paranmt_hf.apps.explore.explorer import PAGE_ROWS, Explorer, View
 from paranmt_hf.corpus.release.record import ReleaseRecord
 from paranmt_hf.corpus.release.release import checked_files, read_tables
 from paranmt_hf.corpus.release.release_card import described_columns
-from paranmt_hf.corpus.selection.duplicates import unit_vectors
+from paranmt_hf.corpus.selection.paraphrased_items import unit_vectors
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.protocols import Encoder

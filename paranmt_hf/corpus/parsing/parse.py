@@ -96,10 +96,8 @@ class ParsedPairs(Result[ParseRecord]):
         for side, count in vars(record.trees).items():
             lines.append(f"  with a tree {count:>12,} {100 * count / record.rows:5.1f} % {side}")
         lines += [f"  left out    {count:>12,} {reason}" for reason, count in record.left_out.items()]
-        lines.append(
-            f"  {counted(record.templates, 'template')}; `paranmt paraphrase templates {self.folder}` shows the most "
-            "frequent"
-        )
+        if record.trees.reference:
+            lines += ["", self.templates().summary()]
         return "\n".join(lines)
 
 

@@ -7,7 +7,7 @@ are the targets of paraphrases.
 from __future__ import annotations
 
 import itertools
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from paranmt_hf.corpus.parsing.trees import templates_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum, replacing
-from paranmt_hf.util.markers import Count
 from paranmt_hf.util.records import Record
 from paranmt_hf.util.tables import percent, text_table
 from paranmt_hf.util.wording import counted
@@ -152,24 +151,14 @@ class CountedTemplates:
         lines += [f"{line}  {example}" for line, example in zip(table, examples, strict=True)]
         return "\n".join(lines)
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "parser": self.parser,
-            "references_with_a_tree": self.total,
-            "different_templates": self.different,
-            "templates": [asdict(each) for each in self.counts],
-        }
 
-
-def frequent_templates(parsed: str | Path, *, top: Count | None = 20) -> CountedTemplates:
-    """Show the most frequent templates of the references of parsed pairs.
+def frequent_templates(parsed: str | Path, *, top: int | None = 20) -> CountedTemplates:
+    """Return the most frequent templates of the references of parsed pairs.
 
     Args:
         parsed: The folder of `paranmt parse`.
         top: Maximum number of templates; None for all.
     """
-    if top is not None and top < 1:
-        raise InputError(f"top must be at least 1, was {top}", option="top")
     folder = Path(parsed).expanduser()
     record = ParseRecord.read(folder)
     total = record.trees.reference

@@ -164,10 +164,11 @@ class JsonArray(JsonObjects):
             for index, (_, before, raw, _) in enumerate(self._elements()):
                 if index == 0:
                     opening = before
+                    file.write(_bytes(opening))
                 if index == 1:
                     separator = before
                 if kept[index]:
-                    file.write(f"{separator if written else opening}{raw}".encode("utf8", "surrogateescape"))
+                    file.write(_bytes(separator + raw if written else raw))
                     written += 1
             file.write(b"\n]\n" if "\n" in opening else b"]\n")
 
@@ -208,6 +209,10 @@ class JsonArray(JsonObjects):
             yield line, text[at:begin], text[begin:end], values
             line += text.count("\n", begin, end)
             at, before = end, _COMMA
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf8", "surrogateescape")
 
 
 def _read_by_arrow(block: bytes, wanted: Sequence[tuple[Steps, bool]]) -> list[pa.Array] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,13 +51,13 @@ def _check_license(folder: Path, record: ReleaseRecord) -> None:
         ) from None
 
 
-def draft_release(folder: Path, about: About, results: Sequence[Any] = ()) -> PublishPlan:
+def plan_release(folder: Path, about: About, results: Sequence[Any] = ()) -> PublishPlan:
     """Check a corpus and list the files to publish, under the licence of `about` if it states one."""
     record = check_release(folder, about.license)
     files: dict[str, Content] = {path: folder / path for config in record.configs.values() for path in config.files}
     built = ReleaseRecord.read(folder)
     # As it is in the folder, unless it is published under another licence.
-    files[RELEASE_RECORD] = folder / RELEASE_RECORD if record == built else replace(record, options={}).to_bytes()
+    files[RELEASE_RECORD] = folder / RELEASE_RECORD if record == built else record.to_bytes()
     picture = plot_histograms(record.statistics)
     if picture:
         files[HISTOGRAMS_PICTURE] = picture
@@ -72,7 +71,6 @@ def draft_release(folder: Path, about: About, results: Sequence[Any] = ()) -> Pu
         release_card(built, picture=(folder / HISTOGRAMS_PICTURE).exists()),
         f"Release of {counted(record.statistics.rows, 'pair')}",
         missing=[] if picture else ["the histograms as a picture: pip install 'paranmt-hf[plots]'"],
-        checksums={path: checksum for config in record.configs.values() for path, checksum in config.files.items()},
     )
 
 
@@ -81,5 +79,5 @@ RELEASE = Kind(
     "dataset",
     "load_dataset",
     owns=lambda path: bool(RELEASE_FILES.fullmatch(path)),
-    draft=draft_release,
+    plan=plan_release,
 )

@@ -49,8 +49,10 @@ class Misaligned:
         """Describe the section in a sentence, with what to do."""
         elsewhere = "" if self.others is None else f", and {self.others:.2f} elsewhere"
         if self.shift is None:
-            found = "sentences share no more with their translation than with others: another text, or one that the "
-            found += "translator does not know"
+            found = (
+                "sentences share no more with their translation than with others: another text, or one that the "
+                "translator does not know"
+            )
         else:
             lines = counted(abs(self.shift), "line")
             lacking, other = ("reference", "source") if self.shift > 0 else ("source", "reference")
@@ -70,45 +72,89 @@ def alignment_warnings(files: Sequence[Path]) -> list[str]:
 
 def misaligned_sections(files: Sequence[Path]) -> list[Misaligned]:
     """Find the sections of a corpus whose sides do not belong together; of several hypotheses the first counts."""
-    parts = [_first_hypotheses(file, ["para_score"])["para_score"].to_numpy() for file in files]
-    starts = np.cumsum([0, *map(len, parts)])
-    scores = np.concatenate(parts)
-    del parts
+    lines = _Lines(files)
+    scores = lines.scores
     if len(scores) < LEAST_ROWS:
         return []
     bounds = cut_into_sections(scores)
-    shifts = [_shift_of(files, starts, scores, bounds, index) for index in range(len(bounds) - 1)]
+    shifts = [_shift_of(lines, bounds, index) for index in range(len(bounds) - 1)]
     aligned = np.repeat([shift == ALIGNED for shift in shifts], np.diff(bounds))
     others = float(scores[aligned].mean()) if aligned.any() else None
     found: list[Misaligned] = []
     for shift, sections in groupby(range(len(shifts)), key=shifts.__getitem__):
-        if shift != ALIGNED:
-            joined = list(sections)
-            rows_of = slice(bounds[joined[0]], bounds[joined[-1] + 1])
-            first, last = (_line_of(files, starts, row) for row in (rows_of.start, rows_of.stop - 1))
-            found.append(Misaligned(first, last, shift, float(scores[rows_of].mean()), others))
+        if shift == ALIGNED:
+            continue
+        # Sections next to each other with the same shift are one.
+        joined = list(sections)
+        start, stop = bounds[joined[0]], bounds[joined[-1] + 1]
+        first, last = lines.number(start), lines.number(stop - 1)
+        found.append(Misaligned(first, last, shift, float(scores[start:stop].mean()), others))
     return found
 
 
-def _shift_of(
-    files: Sequence[Path], starts: np.ndarray, scores: np.ndarray, bounds: Sequence[int], index: int
-) -> int | None:
+class _Lines:
+    """The lines of a corpus, in Parquet files in order; of several hypotheses the first."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self._files = files
+        parts = [self._read(file, ["para_score"])["para_score"].to_numpy() for file in files]
+        self._starts = np.cumsum([0, *map(len, parts)])
+        self.scores = np.concatenate(parts)  # Paraphrase scores [line]
+
+    @staticmethod
+    def _read(file: Path, columns: Sequence[str]) -> pa.Table:
+        if "rank" not in pq.read_schema(file).names:
+            return pq.read_table(file, columns=columns)
+        table = pq.read_table(file, columns=[*columns, "rank"])
+        return table.filter(pc.equal(table["rank"], 1))
+
+    def read(self, start: int, stop: int, columns: Sequence[str]) -> pa.Table:
+        """Read some lines."""
+        tables = []
+        for file, first, end in zip(self._files, self._starts[:-1], self._starts[1:], strict=True):
+            if first < stop and end > start:
+                table = self._read(file, columns)
+                tables.append(table.slice(max(0, start - first), min(stop, end) - max(start, first)))
+        return pa.concat_tables(tables)
+
+    def number(self, row: int) -> int:
+        """The line of the input that a row is from, from 1."""
+        return int(self.read(row, row + 1, ["id"])["id"][0].as_py()) + 1
+
+
+def _shift_of(lines: _Lines, bounds: Sequence[int], index: int) -> int | None:
     """By how many lines a section is shifted, `ALIGNED` if its sides belong together, None if it is something else."""
     start, stop = bounds[index], bounds[index + 1]
     middle = max(start, (start + stop - SAMPLE) // 2)
-    sample = range(middle, min(stop, middle + SAMPLE))
-    overlaps = _overlaps(_texts(files, starts, sample), sample)
+    overlaps = _overlaps(lines, middle, min(stop, middle + SAMPLE))
     own, best = overlaps[LARGEST_SHIFT], int(np.argmax(overlaps))
     usual = float(np.median(overlaps))
     if overlaps[best] >= max(LEAST_SHARED, MORE * own, MORE * usual):
         return best - LARGEST_SHIFT
-    return None if own < MORE * usual and _has_fallen(scores, bounds, index) else ALIGNED
+    return None if own < MORE * usual and _has_fallen(lines.scores, bounds, index) else ALIGNED
 
 
-def _line_of(files: Sequence[Path], starts: np.ndarray, row: int) -> int:
-    """The line of the input that a row is from, from 1."""
-    file = int(np.searchsorted(starts, row, side="right")) - 1
-    return int(_first_hypotheses(files[file], ["id"])["id"][row - int(starts[file])].as_py()) + 1
+def _overlaps(lines: _Lines, start: int, stop: int) -> np.ndarray:
+    """Share of character trigrams that references have in common with translations [shift], from the most negative."""
+    first, last = max(0, start - LARGEST_SHIFT), min(len(lines.scores), stop + LARGEST_SHIFT)
+    table = lines.read(first, last, ["reference", "translation"])
+    references = [_trigrams(text) for text in table["reference"].to_pylist()]
+    translations = [_trigrams(text) for text in table["translation"].to_pylist()]
+    shares = []
+    for shift in range(-LARGEST_SHIFT, LARGEST_SHIFT + 1):
+        rows = range(max(start, first - shift), min(stop, last - shift))
+        dice = [_dice(references[row - first], translations[row - first + shift]) for row in rows]
+        shares.append(np.mean(dice) if dice else 0.0)
+    return np.array(shares)
+
+
+def _trigrams(text: str) -> set[str]:
+    padded = f" {text.lower()} "
+    return {padded[start : start + 3] for start in range(len(padded) - 2)}
+
+
+def _dice(left: set[str], right: set[str]) -> float:
+    return 2 * len(left & right) / max(1, len(left) + len(right))
 
 
 def cut_into_sections(scores: np.ndarray) -> list[int]:
@@ -139,68 +185,20 @@ def _best_cut(scores: np.ndarray, least: int) -> int | None:
             weighted = np.abs(sums[left - 1 - start]) / np.sqrt(left * (rows - left) / rows)
             if weighted.max() > most:
                 most, cut = float(weighted.max()), int(left[np.argmax(weighted)])
-    inside = (_squares(scores[:cut]) + _squares(scores[cut:])) / rows
+    inside = (cut * _variance(scores[:cut]) + (rows - cut) * _variance(scores[cut:])) / rows
     return cut if most > SIGNIFICANT * np.sqrt(inside) else None
 
 
-def _squares(scores: np.ndarray) -> float:
-    """Sum of the squared distances of scores from their mean."""
-    mean = scores.mean(dtype=np.float64)
-    blocks = (scores[start : start + BLOCK].astype(np.float64) for start in range(0, len(scores), BLOCK))
-    return float(sum(np.square(block - mean).sum() for block in blocks))
+def _variance(scores: np.ndarray) -> float:
+    return float(scores.var(dtype=np.float64))
 
 
 def _has_fallen(scores: np.ndarray, bounds: Sequence[int], index: int) -> bool:
     """Whether the scores of a section are far below those of a neighbour."""
-    section = scores[bounds[index] : bounds[index + 1]]
-    for other in (index - 1, index + 1):
-        if 0 <= other < len(bounds) - 1:
-            beside = scores[bounds[other] : bounds[other + 1]]
-            deviation = np.sqrt((_squares(section) / len(section) + _squares(beside) / len(beside)) / 2)
-            if beside.mean() - section.mean() > FALLEN * deviation:
-                return True
+    sections = np.split(scores, bounds[1:-1])
+    section = sections[index]
+    for neighbour in (*sections[max(0, index - 1) : index], *sections[index + 1 : index + 2]):
+        deviation = np.sqrt((_variance(section) + _variance(neighbour)) / 2)
+        if neighbour.mean() - section.mean() > FALLEN * deviation:
+            return True
     return False
-
-
-def _first_hypotheses(file: Path, columns: Sequence[str]) -> pa.Table:
-    ranked = "rank" in pq.read_schema(file).names
-    table = pq.read_table(file, columns=[*columns, *["rank"] * ranked])
-    return table.filter(pc.equal(table["rank"], 1)) if ranked else table
-
-
-def _texts(files: Sequence[Path], starts: np.ndarray, sample: range) -> tuple[int, pa.Table]:
-    """The sentences of a sample and of the lines around it, and the number of the first row."""
-    low = max(0, sample.start - LARGEST_SHIFT)
-    high = min(int(starts[-1]), sample.stop + LARGEST_SHIFT)
-    tables = []
-    for file, start, stop in zip(files, starts[:-1], starts[1:], strict=True):
-        if start < high and stop > low:
-            table = _first_hypotheses(file, ["reference", "translation"])
-            tables.append(table.slice(max(0, low - start), min(high, stop) - max(low, start)))
-    return low, pa.concat_tables(tables)
-
-
-def _overlaps(texts: tuple[int, pa.Table], sample: range) -> np.ndarray:
-    """Share of character trigrams that references have in common with translations [shift], from the most negative."""
-    first, table = texts
-    references, translations = (
-        [_trigrams(text) for text in table[side].to_pylist()] for side in ("reference", "translation")
-    )
-    shares = []
-    for shift in range(-LARGEST_SHIFT, LARGEST_SHIFT + 1):
-        pairs = [
-            (references[row - first], translations[row - first + shift])
-            for row in sample
-            if 0 <= row - first + shift < len(translations)
-        ]
-        shares.append(np.mean([_dice(*pair) for pair in pairs]) if pairs else 0.0)
-    return np.array(shares)
-
-
-def _trigrams(text: str) -> set[str]:
-    padded = f" {text.lower()} "
-    return {padded[start : start + 3] for start in range(len(padded) - 2)}
-
-
-def _dice(left: set[str], right: set[str]) -> float:
-    return 2 * len(left & right) / max(1, len(left) + len(right))

@@ -1,13 +1,13 @@
 """Sentences that are also in an evaluation set: the whole sentence, or a long run of its words.
 
 The word tokens with a letter or a digit of their normal forms are compared: case, white space and punctuation do not
-count, nor do HTML entities, soft hyphens and the like (`text/normal_form.py`). Hashes find candidates; words decide.
+count, nor do HTML entities, soft hyphens and the like (`text/normal_form.py`). Runs of words are compared by hashes of
+64 bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,14 +15,14 @@ import pyarrow as pa
 from paranmt_hf.corpus.reading.evaluation_sets import EvaluationSentences
 from paranmt_hf.corpus.selection.filters import Filter, Verdict
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.identity import mix, salt
+from paranmt_hf.text.identity import RunHashes, mix, salt
 from paranmt_hf.text.normal_form import normal_form
 from paranmt_hf.text.tokens import PerToken, TokenTable, ranges
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 
 NGRAM = 8
 MIN_WORDS = 4
-_NO_WORD = -1
+UNKNOWN_WORD, NO_WORD = 0, -1  # Numbers of a word of no evaluation set, and of a token that is no word
 
 
 class EvaluationText:
@@ -47,12 +47,13 @@ class EvaluationText:
         self._ids = {token: number for number, token in enumerate(filter(is_word, table.vocabulary), 1)}
         self._numbers = PerToken(self._number, np.int64)
         words, bounds = self._look_up(table)
+        hashes = _hashes(words)
         counts = np.diff(bounds)
         long = long_enough(counts, min_words)
-        self._whole = _RunTable(words, bounds[:-1][long], bounds[1:][long], long)
-        runs_of = np.maximum(counts - ngram + 1, 0)
-        runs, _ = ranges(bounds[:-1], runs_of)
-        self._runs = _RunTable(words, runs, runs + ngram, np.repeat(np.arange(len(counts)), runs_of))
+        self._whole = _HashTable(hashes.of(bounds[:-1][long], bounds[1:][long]), long)
+        runs = np.maximum(counts - ngram + 1, 0)
+        starts, _ = ranges(bounds[:-1], runs)
+        self._runs = _HashTable(hashes.of(starts, starts + ngram), np.repeat(np.arange(len(counts)), runs))
 
     def found_in(self, sentences: pa.Array) -> np.ndarray:
         """Mark strings [sentence], none null, that are evaluation sentences or share a run of words with one."""
@@ -63,28 +64,28 @@ class EvaluationText:
         (table,) = self._tokenizer.tables(normal_form(sentences))
         words, bounds = self._look_up(table)
         found = np.full(len(sentences), -1, np.int64)
-        hashes = _RunHashes(words)
-        unknown = np.concatenate([[0], np.cumsum(words == 0)])
+        hashes = _hashes(words)
+        unknown = np.concatenate([[0], np.cumsum(words == UNKNOWN_WORD)])
         sizes = np.diff(bounds)
         if len(words) >= self.ngram:
             starts = np.flatnonzero(unknown[self.ngram :] == unknown[: -self.ngram])
             owners = np.repeat(np.arange(len(sizes)), sizes)
             starts = starts[owners[starts] == owners[starts + self.ngram - 1]]
-            runs, items = self._runs.find(hashes, starts, starts + self.ngram)
+            runs, items = self._runs.find(hashes.of(starts, starts + self.ngram))
             found[owners[starts[runs]]] = items
         # A whole sentence says more than a run of its words.
         whole = np.flatnonzero((unknown[bounds[1:]] == unknown[bounds[:-1]]) & (sizes >= self.min_words))
-        runs, items = self._whole.find(hashes, bounds[:-1][whole], bounds[1:][whole])
+        runs, items = self._whole.find(hashes.of(bounds[:-1][whole], bounds[1:][whole]))
         found[whole[runs]] = items
         return found
 
     def _number(self, tokens: Sequence[str]) -> list[int]:
-        return [self._ids.get(token, 0) if is_word(token) else _NO_WORD for token in tokens]
+        return [self._ids.get(token, UNKNOWN_WORD) if is_word(token) else NO_WORD for token in tokens]
 
     def _look_up(self, table: TokenTable) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers of the words of sentences [word], 0 for words of no evaluation set, and bounds [sentence + 1]."""
+        """Numbers of the words of sentences [word], and bounds [sentence + 1]."""
         numbers = self._numbers.of(table)[table.ids]
-        words = numbers != _NO_WORD
+        words = numbers != NO_WORD
         return numbers[words], np.concatenate([[0], np.cumsum(words)])[table.offsets]
 
 
@@ -94,10 +95,17 @@ class NotInEvaluation(Filter):
     explains, task = True, "decontaminate"
 
     def __init__(self, found: EvaluationSentences, text: EvaluationText) -> None:
-        self._text, self._set_of = text, dict(zip(found.texts, found.sets, strict=True))
-        reason = f"that share a sentence or {text.ngram} words in a row with an evaluation set"
-        settings: dict[str, Any] = {"ngram": text.ngram, "min_words": text.min_words, "language": text.language}
-        super().__init__("evaluation sets", reason, ["reference", "translation"], sentences=found.checksum, **settings)
+        self._text = text
+        self._set_of = dict(zip(found.texts, found.sets, strict=True))
+        super().__init__(
+            "evaluation sets",
+            f"that share a sentence or {text.ngram} words in a row with an evaluation set",
+            ["reference", "translation"],
+            sentences=found.checksum,
+            ngram=text.ngram,
+            min_words=text.min_words,
+            language=text.language,
+        )
 
     def judge(self, table: pa.Table) -> Verdict:
         found = [self._text.found_in(table[name].combine_chunks()) for name in self.columns]
@@ -124,48 +132,25 @@ def long_enough(counts: np.ndarray, least: int) -> np.ndarray:
     return long
 
 
-class _RunHashes:
-    """Hashes of any runs of numbered words: sums of a hash of each word, whatever their order."""
-
-    def __init__(self, words: np.ndarray) -> None:
-        self.words = words
-        self._sums = np.zeros(len(words) + 1, np.uint64)
-        np.cumsum(mix(words.astype(np.uint64) + salt(0)), out=self._sums[1:])
-
-    def of(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """Hash runs, given their bounds [run]: numbers of 64 bits [run]."""
-        return self._sums[ends] - self._sums[starts]
+def _hashes(words: np.ndarray) -> RunHashes:
+    return RunHashes(mix(words.astype(np.uint64) + salt(0)))
 
 
-class _RunTable:
-    """Runs of words, given by their bounds [run] and the sentences that they are from [run], in a hash table."""
+class _HashTable:
+    """Looks up hashes [run], of which each has an owner."""
 
-    def __init__(self, words: np.ndarray, starts: np.ndarray, ends: np.ndarray, owners: np.ndarray) -> None:
-        hashes = _RunHashes(words).of(starts, ends)
-        order = np.argsort(hashes, kind="stable")
-        self._words, self._hashes, self._owners = words, hashes[order], owners[order]
-        self._starts, self._ends = starts[order], ends[order]
+    def __init__(self, hashes: np.ndarray, owners: np.ndarray) -> None:
+        self._hashes, first = np.unique(hashes, return_index=True)
+        self._owners = owners[first]
         # A look into a small table saves most searches.
-        bits = max(16, int(16 * len(hashes)).bit_length())
+        bits = max(16, int(16 * len(self._hashes)).bit_length())
         self._shift = np.uint64(64 - bits)
         self._marked = np.zeros(2**bits, bool)
         self._marked[self._hashes >> self._shift] = True
 
-    def find(self, text: _RunHashes, starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Find which runs of a text, given their bounds [run], are in the table.
-
-        Returns their indices among these runs, and for each a sentence that has it.
-        """
-        hashes = text.of(starts, ends)
+    def find(self, hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Indices of the hashes [found] that are in the table, and their owners."""
         maybe = np.flatnonzero(self._marked[hashes >> self._shift])
-        first, last = (np.searchsorted(self._hashes, hashes[maybe], side) for side in ("left", "right"))
-        same = np.flatnonzero(first < last)
-        found, owners = [], []
-        for run, low, high in zip(maybe[same], first[same], last[same], strict=True):
-            words = text.words[starts[run] : ends[run]]
-            for at in range(low, high):
-                if np.array_equal(words, self._words[self._starts[at] : self._ends[at]]):
-                    found.append(run)
-                    owners.append(self._owners[at])
-                    break
-        return np.array(found, np.int64), np.array(owners, np.int64)
+        places = np.searchsorted(self._hashes, hashes[maybe]).clip(max=len(self._hashes) - 1)
+        same = self._hashes[places] == hashes[maybe]
+        return maybe[same], self._owners[places[same]]

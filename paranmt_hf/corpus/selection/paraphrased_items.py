@@ -11,20 +11,25 @@ import pyarrow.compute as pc
 from paranmt_hf.corpus.reading.evaluation_sets import EvaluationSentences
 from paranmt_hf.corpus.scoring.mismatch_columns import DEFINITION, MismatchReader
 from paranmt_hf.corpus.selection.decontamination import MIN_WORDS, is_word, long_enough
-from paranmt_hf.corpus.selection.duplicates import unit_vectors
 from paranmt_hf.corpus.selection.filters import Filter, Verdict
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 
 # From pairs that the benchmark does not use (benchmarks/decontamination.py --tune).
-SIMILARITY = 0.6  # Smallest score of a paraphrase
+ITEM_SIMILARITY = 0.6  # Smallest score of a paraphrase
 COUNTED = ("number_mismatch", "negation_mismatch", "name_mismatch")
 MISMATCH = 0.04  # What numbers, negation and names that do not agree take off the cosine, each
 LENGTH = 0.1  # What the longer text takes off, times the share of its characters that it is longer by
 ROUNDING = 1e-3  # More than products of other batches differ
-_ROWS = 2_048  # Texts that are compared with all items at once
-_NOTHING = -1
+TEXTS_AT_ONCE = 2_048  # Texts that are compared with all items at once
+NO_ITEM = -1
+
+
+def unit_vectors(vectors: np.ndarray) -> np.ndarray:
+    """Normalise vectors [text, dimension] to length 1; vectors of zeros stay zeros."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
 
 
 class ItemMeanings:
@@ -52,33 +57,36 @@ class ItemMeanings:
         encoder = self._encoder.load()
         return encoder, unit_vectors(np.asarray(encoder.encode(self.items), np.float32))
 
-    def nearest(self, texts: pa.Array, *, slack: float = 0) -> tuple[np.ndarray, np.ndarray]:
+    def nearest(
+        self, texts: pa.Array, *, slack: float = 0, at_once: int = TEXTS_AT_ONCE
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Find the item that each text [text] resembles most, the first of equal ones.
 
         Returns scores [text], float32, and items [text]: minus infinity and -1 if no score is at least the threshold
         less `slack`.
         """
-        scores, items = np.full(len(texts), -np.inf, np.float32), np.full(len(texts), _NOTHING)
-        for start in range(0, len(texts), _ROWS):
-            block = slice(start, start + _ROWS)
-            scores[block], items[block] = self._nearest(texts.slice(start, _ROWS), self.similarity - slack)
+        scores = np.full(len(texts), -np.inf, np.float32)
+        items = np.full(len(texts), NO_ITEM)
+        for start in range(0, len(texts), at_once):
+            block = slice(start, start + at_once)
+            self._find(texts.slice(start, at_once), self.similarity - slack, scores[block], items[block])
         return scores, items
 
-    def _nearest(self, texts: pa.Array, least: float) -> tuple[np.ndarray, np.ndarray]:
+    def _find(self, texts: pa.Array, least: float, scores: np.ndarray, items: np.ndarray) -> None:
+        """Fill in the scores and items of some texts."""
         encoder, vectors = self._loaded
         cosines = unit_vectors(np.asarray(encoder.encode(texts.to_pylist()), np.float32)) @ vectors.T
         # No score is above its cosine. Most texts are like no item, and the largest is found fast.
         close = np.flatnonzero(cosines.max(axis=1) >= least)
-        rows, items = np.nonzero(cosines[close] >= least)
-        rows = close[rows]
-        pairs = texts.take(pa.array(rows)), self._texts.take(pa.array(items))
-        found = cosines[rows, items] - taken_off(*pairs, self._mismatches)
+        places, near = np.nonzero(cosines[close] >= least)
+        rows = close[places]
+        off = taken_off(texts.take(pa.array(rows)), self._texts.take(pa.array(near)), self._mismatches)
+        found = cosines[rows, near] - off
         # The best is written last.
-        order = np.lexsort((-items, found, rows))
+        order = np.lexsort((-near, found, rows))
         order = order[found[order] >= least]
-        scores, best = np.full(len(texts), -np.inf, np.float32), np.full(len(texts), _NOTHING)
-        scores[rows[order]], best[rows[order]] = found[order], items[order]
-        return scores, best
+        scores[rows[order]] = found[order]
+        items[rows[order]] = near[order]
 
 
 def taken_off(texts: pa.Array, items: pa.Array, reader: MismatchReader | None) -> np.ndarray:
@@ -100,7 +108,7 @@ class NotParaphrased(Filter):
         self,
         found: EvaluationSentences,
         encoder: NamedEncoder,
-        similarity: float = SIMILARITY,
+        similarity: float = ITEM_SIMILARITY,
         language: str = ENGLISH,
     ) -> None:
         encoder.check_language(language)
@@ -132,7 +140,8 @@ class NotParaphrased(Filter):
         """Score and item of the better side of each row, the first of equal ones."""
         sides = [table[name].combine_chunks() for name in self.columns]
         texts = pa.concat_arrays(sides).dictionary_encode()
-        where, found = texts.indices.to_numpy(), self._meanings.nearest(texts.dictionary, slack=slack)
-        scores, items = found[0][where].reshape(2, -1), found[1][where].reshape(2, -1)
-        better, rows = scores.argmax(axis=0), np.arange(len(table))
-        return scores[better, rows], items[better, rows]
+        places = texts.indices.to_numpy().reshape(2, -1)
+        scores, items = self._meanings.nearest(texts.dictionary, slack=slack)
+        better = scores[places].argmax(axis=0)
+        chosen = places[better, np.arange(len(table))]
+        return scores[chosen], items[chosen]

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import pyarrow as pa
 
@@ -14,7 +14,6 @@ from paranmt_hf.corpus.reading.evaluation_sets import read_sentences
 from paranmt_hf.corpus.release.schema import ANY, RANGES
 from paranmt_hf.corpus.scoring.language import Detector, InLanguage, LanguageConfig
 from paranmt_hf.corpus.selection.decontamination import EvaluationText, NotInEvaluation
-from paranmt_hf.corpus.selection.duplicates import Compared, FirstCopies, FirstOfLike, Likeness
 from paranmt_hf.corpus.selection.filters import (
     DifferentSides,
     Filter,
@@ -28,7 +27,9 @@ from paranmt_hf.corpus.selection.filters import (
     Tenths,
     parse_tenths,
 )
-from paranmt_hf.corpus.selection.paraphrased_items import SIMILARITY, NotParaphrased
+from paranmt_hf.corpus.selection.near_duplicates import SIMILARITY
+from paranmt_hf.corpus.selection.paraphrased_items import ITEM_SIMILARITY, NotParaphrased
+from paranmt_hf.corpus.selection.repeated_rows import Compared, FirstCopies, FirstOfLike
 from paranmt_hf.corpus.statistics.draws import Interval
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
@@ -60,12 +61,8 @@ class ReleaseFilter(Settings):
         drop_identical: Drop pairs whose sides have the same letters and digits, case aside.
         drop_copies: Keep only the first row of each pair, reference or translation; case and punctuation count.
         drop_near_duplicates: Keep only the first of rows whose pair, reference or translation is nearly the same.
-        similarity: Smallest similarity of near-duplicates: Jaccard similarity of the sets of word bigrams
-            (default: 0.7), or with `encoder` cosine (default: 0.95).
-        encoder: Encoder whose cosine decides instead: a folder, a Hub id, or `small`.
-        exhaustive: Compare all rows by `encoder`; the time grows with the square of the rows.
-        keep_differing: Keep near-duplicates that differ in a number, a unit, a negation, a name or an address
-            (default: with `encoder` true, else false).
+        similarity: Smallest Jaccard similarity of the sets of word bigrams of near-duplicates.
+        keep_differing: Keep near-duplicates that differ in a number, a unit, a negation, a name or an address.
         language: Drop rows with a side that is not in this language, such as en.
         detector: Package that detects languages: langid (py3langid), or lingua, which is much slower.
         probability: A side with a smaller probability of `language` is not in it.
@@ -91,17 +88,15 @@ class ReleaseFilter(Settings):
     drop_identical: bool = False
     drop_copies: tuple[Compared, ...] | None = None
     drop_near_duplicates: Compared | None = None
-    similarity: Annotated[float | None, Range(above=0, at_most=1), NEAR, Advanced] = None
-    encoder: Annotated[str | None, NEAR, Advanced] = None
-    exhaustive: Annotated[bool, NEAR, Advanced] = False
-    keep_differing: Annotated[bool | None, NEAR, Advanced] = None
+    similarity: Annotated[float, Range(above=0, at_most=1), NEAR, Advanced] = SIMILARITY
+    keep_differing: Annotated[bool, NEAR, Advanced] = False
     language: str | None = None
     detector: Annotated[Detector, DETECTION, Advanced] = LanguageConfig.detector
     probability: Annotated[Share, DETECTION, Advanced] = LanguageConfig.probability
     decontaminate: tuple[str, ...] | None = None
     decontaminate_by: tuple[Literal["ngrams", "meaning"], ...] = ("ngrams",)
     item_encoder: Annotated[str, ITEMS, Advanced] = NamedEncoder.name
-    item_similarity: Annotated[float, Range(above=0, at_most=1), ITEMS, Advanced] = SIMILARITY
+    item_similarity: Annotated[float, Range(above=0, at_most=1), ITEMS, Advanced] = ITEM_SIMILARITY
     sample: Count | None = None
     seed: Seed = 0
 
@@ -139,17 +134,18 @@ class ReleaseFilter(Settings):
             filters.append(LengthLimit(self.min_length, self.max_length))
         if self.drop_identical:
             filters.append(DifferentSides())
-        copies = [FirstCopies(compared) for compared in get_args(Compared) if compared in (self.drop_copies or ())]
+        copies = self.drop_copies or ()
         # All filters between treat copies of a pair alike. Of copies of one side, the first that passes them stays.
-        filters += [one for one in copies if one.compared == "pair"]
+        if "pair" in copies:
+            filters.append(FirstCopies("pair"))
         filters += self._language_and_evaluation(language)
-        filters += [one for one in copies if one.compared != "pair"]
+        if "reference" in copies:
+            filters.append(FirstCopies("reference"))
+        if "translation" in copies:
+            filters.append(FirstCopies("translation"))
         if self.drop_near_duplicates is not None:
-            likeness = Likeness(self.similarity, self.exhaustive)
-            encoder = NamedEncoder(self.encoder) if self.encoder else None
-            keeps = self.encoder is not None if self.keep_differing is None else self.keep_differing
-            one = FirstOfLike(self.drop_near_duplicates, likeness, language, encoder, keep_differing=keeps)
-            filters.append(one)
+            compared, keeps = self.drop_near_duplicates, self.keep_differing
+            filters.append(FirstOfLike(compared, self.similarity, language, keep_differing=keeps))
         if self.keep is not None:
             filters.append(OneHypothesis(self.keep))
         if self.sample is not None:

@@ -21,17 +21,10 @@ from paranmt_hf.corpus.release.record import ReleaseRecord, SelectionRecord, ide
 from paranmt_hf.corpus.release.release import fetch_release, read_record, release_files, write_release
 from paranmt_hf.corpus.release.release_run import Built, write_card
 from paranmt_hf.corpus.release.schema import COLUMNS, OPTIONAL
+from paranmt_hf.corpus.selection.dropped_rows import DroppedRows, dropped_file, dropped_lines
 from paranmt_hf.corpus.selection.filters import Filter
 from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
-from paranmt_hf.corpus.selection.run_filters import (
-    DroppedRows,
-    Judging,
-    ReleaseRows,
-    Verdicts,
-    dropped_file,
-    dropped_lines,
-    took_long,
-)
+from paranmt_hf.corpus.selection.run_filters import FilterRun, ReleaseRows, Verdicts, took_long
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.util.files import refuse_inside, replacing, shown_path
@@ -195,7 +188,7 @@ class _Selection:
     def judged(self, work: Path) -> Iterator[tuple[Verdicts, list[int]]]:
         """Filter the rows, continuing earlier work; yields the verdicts and the number of rows each filter dropped."""
         with closing(Verdicts(work, self.rows.rows)) as verdicts:
-            Judging(self.rows, self.filters, {"files": self._files}, work).run(verdicts)
+            FilterRun(self.rows, self.filters, {"files": self._files}, work).run(verdicts)
             counts = verdicts.counts(len(self.filters))
             if sum(counts) == self.rows.rows:
                 dropped = zip(self.filters, counts, strict=True)
@@ -236,10 +229,10 @@ class _Selection:
                 stack.enter_context(closing(dropped))
             progress = stack.enter_context(Progress("select", self.rows.rows, unit="pairs"))
             for place, table in self.rows.tables(columns or schema):
-                codes = verdicts.codes(place, table.num_rows)
+                found = verdicts.read(place, table.num_rows)
                 if dropped is not None:
-                    dropped.add(table, codes, verdicts.numbers(place, table.num_rows))
-                kept = codes == 0
+                    dropped.add(table, found)
+                kept = found["filter"] == 0
                 if kept.any():
                     yield table if kept.all() else table.filter(pa.array(kept))
                 progress.advance_to(place + table.num_rows)

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+from scipy.sparse import csr_array
 
 from paranmt_hf.corpus.parsing.parsers import NAMED_PARSERS, Parser, open_parser, parse_sentences
 from paranmt_hf.corpus.parsing.trees import READINGS, Reading, top_levels
+from paranmt_hf.corpus.reading.pair_columns import check_names
+from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.release.record import RELEASE_RECORD
 from paranmt_hf.corpus.statistics.diversity import (
     HEADER,
@@ -25,19 +27,22 @@ from paranmt_hf.corpus.statistics.diversity import (
     OTHER_TOKENS,
     TOKENS,
     CorpusFigures,
-    Cutter,
     DocumentFrequencies,
     ParseFigures,
+    WordCounter,
     corpus_figures,
     figures_row,
+    mean_idf,
     notes_of,
     parse_figures,
     plot_figures,
+    spread,
 )
+from paranmt_hf.corpus.statistics.draws import Sample
 from paranmt_hf.corpus.statistics.sampling import COLUMN_NAMES, Corpus, draw, open_corpus
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.languages import LANGUAGES, check_language
-from paranmt_hf.text.tokens import Bags, CorpusIds, PerToken
+from paranmt_hf.text.tokens import CorpusIds, PerToken
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import listed, refuse_inside, resolved, result_file, write_result, writing
 from paranmt_hf.util.machine import visible_cores
@@ -144,19 +149,6 @@ class CorpusStatistics:
         plot_figures(self.corpora, path)
 
 
-@dataclass
-class _Drawn:
-    """A sample without its text; its IDF is computed later."""
-
-    name: str
-    bags: Bags
-    size: int
-    distinct: int
-    scores: np.ndarray | None
-    parses: ParseFigures | None
-    dropped: dict[str, int]
-
-
 def describe_corpora(
     data: str | Path | Sequence[str | Path],
     *,
@@ -183,17 +175,31 @@ def describe_corpora(
         write_samples: Folder for the sentences of each sample.
         write: Files for the table in Markdown (.md), and for a picture of the figures (.png, extra `plots`).
     """
-    config, parsing = config or StatsConfig(), parsing or ParsingConfig()
+    config, parsing, columns = config or StatsConfig(), parsing or ParsingConfig(), dict(columns or {})
     sources = listed(data)
     files = _files_to_write(write_samples, write, sources)
-    opened, background = _open(sources, config, dict(columns or {}), idf_text)
-    language = _language(config, opened)
-    parsers = _parsers(opened, parser, language)
-    sampler = _Sampler(config, parsing, language, write_samples)
-    drawn: list[_Drawn] = []
-    for corpus, name, own in zip(opened, _names(opened), parsers, strict=True):
-        drawn += sampler.draw(corpus, name, own)
-    figures, frequencies = _measure(drawn, sampler.ids.id_of, background, language)
+    corpora = [open_corpus(path, side=config.side, columns=columns, by_origin=config.by_origin) for path in sources]
+    background = None if idf_text is None else open_corpus(idf_text, columns=columns)
+    _check_columns(corpora, background, config, columns)
+    language = _language(config, corpora)
+    parsers = _parsers(corpora, parser, language)
+    ids = CorpusIds()
+    counter = WordCounter(ids, language)
+    measured: list[tuple[CorpusFigures, csr_array]] = []
+    taken: set[str] = set()  # Names of the files of samples
+    for corpus, name, own in zip(corpora, _names(corpora), parsers, strict=True):
+        report = Report()
+        for origin, sample in _draw(corpus, name, config, report).items():
+            label = name if origin is None else f"{name}: {origin or NO_ORIGIN}"
+            table = sample.table()
+            if write_samples is not None:
+                _write_sample(write_samples, label, table["sentence"], taken)
+            counts = counter.count(table["sentence"])
+            parses = None if own is None else _parse(table["sentence"], label, own, parsing)
+            dropped = dict(sorted(report.dropped.items())) if origin is None else {}
+            figures = corpus_figures(label, table, counts, sample.seen, parses=parses, dropped=dropped)
+            measured.append((figures, counts))
+    shared = None if background is None else _document_frequencies(background, ids.id_of, language)
     found = CorpusStatistics(
         version=__version__,
         side=config.side,
@@ -202,9 +208,9 @@ def describe_corpora(
         tokens=TOKENS if language == ENGLISH else OTHER_TOKENS.format(LANGUAGES.get(language, language)),
         idf=IDF,
         idf_text=None if background is None else background.path.name,
-        idf_sentences=None if frequencies is None else frequencies.sentences,
+        idf_sentences=None if shared is None else shared.sentences,
         parse_levels=READINGS[parsing.levels] if any(own is not None for own in parsers) else None,
-        corpora=figures,
+        corpora=[_with_idf(figures, counts, shared) for figures, counts in measured],
     )
     for path in files:
         if path.suffix.lower() == ".png":
@@ -221,31 +227,29 @@ def _files_to_write(
     if write_samples is not None and write_samples.exists() and not write_samples.is_dir():
         raise InputError(f"`write_samples` {write_samples} is a file; name a folder", option="write_samples")
     if write_samples is not None:
-        refuse_inside(resolved(write_samples, "write_samples"), sources, "write_samples")
+        refuse_inside(resolved(write_samples), sources, "write_samples")
     files = [result_file(path, [".md", ".png"], sources=sources, option="write") for path in write]
     if any(path.suffix.lower() == ".png" for path in files):
         require("matplotlib", "plots")
     return files
 
 
-def _open(
-    sources: Sequence[str | Path], config: StatsConfig, columns: dict[str, str], idf_text: str | Path | None
-) -> tuple[list[Corpus], Corpus | None]:
-    opened = [open_corpus(path, side=config.side, columns=columns, by_origin=config.by_origin) for path in sources]
-    if not opened:
+def _check_columns(
+    corpora: Sequence[Corpus], background: Corpus | None, config: StatsConfig, columns: Mapping[str, str]
+) -> None:
+    """Reject names of columns that no corpus has a use for."""
+    if not corpora:
         raise InputError("name what to measure: a corpus, a file with columns or a text file")
-    if config.by_origin and not any("origin" in corpus.columns for corpus in opened):
+    if config.by_origin and not any("origin" in corpus.columns for corpus in corpora):
         raise InputError(
-            f"`by_origin`: {', '.join(str(corpus.path) for corpus in opened)} has no column origin; "
+            f"`by_origin`: {', '.join(str(corpus.path) for corpus in corpora)} has no column origin; "
             "name it with `columns` origin=NAME, except in a corpus",
             option="by_origin",
         )
-    background = None if idf_text is None else open_corpus(idf_text, columns=columns)
-    if unknown := sorted(set(columns) - set(COLUMN_NAMES)):
-        raise InputError(f"`columns` can name {', '.join(COLUMN_NAMES)}, not {', '.join(unknown)}", option="columns")
-    if columns and not any(corpus.has_free_columns for corpus in [*opened, *([background] if background else [])]):
+    check_names(columns, COLUMN_NAMES)
+    tables = [corpus for corpus in (*corpora, background) if corpus is not None and corpus.has_free_columns]
+    if columns and not tables:
         raise InputError("`columns` is for files with columns that are not in a corpus", option="columns")
-    return opened, background
 
 
 def _language(config: StatsConfig, corpora: Sequence[Corpus]) -> str:
@@ -294,89 +298,56 @@ def _parsers(
     ]
 
 
-class _Sampler:
-    """Samples corpora, parses the sentences and splits them into tokens with ids shared by all corpora."""
-
-    def __init__(self, config: StatsConfig, parsing: ParsingConfig, language: str, folder: Path | None) -> None:
-        self.ids = CorpusIds()
-        self._cutter = Cutter(self.ids, language)
-        self._config, self._parsing, self._folder = config, parsing, folder
-        self._files: set[str] = set()
-
-    def draw(self, corpus: Corpus, name: str, parser: Parser | None) -> list[_Drawn]:
-        config = self._config
-        with Progress(f"read {name}", unit="rows") as progress:
-            samples = draw(corpus, config.sample, config.seed, limit=MAX_SENTENCES, progress=progress.advance_to)
-        drawn = []
-        for origin, sample in samples.items():
-            label = name if origin is None else f"{name}: {origin or NO_ORIGIN}"
-            dropped = dict(sorted(corpus.report.dropped.items())) if origin is None else {}
-            table = sample.table()
-            if self._folder is not None:
-                self._write(self._folder, label, table["sentence"])
-            has_scores = "para_score" in table.column_names
-            drawn.append(
-                _Drawn(
-                    label,
-                    self._cutter.cut(table["sentence"]),
-                    sample.seen,
-                    pc.count_distinct(table["sentence"]).as_py(),
-                    table["para_score"].to_numpy().astype(np.float64) if has_scores else None,
-                    None if parser is None else self._parse(table["sentence"], label, parser),
-                    dropped,
-                )
-            )
-        return drawn
-
-    def _write(self, folder: Path, label: str, sentences: pa.ChunkedArray) -> None:
-        """Write a sample into a file named after its label."""
-        name = NOT_IN_NAMES.sub("_", label).strip("._")[:NAME_CHARACTERS] or "corpus"
-        names = (name if number == 1 else f"{name}_{number}" for number in count(1))
-        unused = next(found for found in names if found not in self._files)
-        self._files.add(unused)
-        with writing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-        file, text = folder / f"{unused}.txt", "".join(f"{sentence}\n" for sentence in sentences.to_pylist())
-        # It may be the corpus itself.
-        if file.exists() and (file.is_dir() or file.read_bytes() != text.encode()):
-            raise InputError(
-                f"{file} exists and is not this sample; choose another folder",
-                option="write_samples",
-                path=file,
-            )
-        write_result(file, text)
-
-    def _parse(self, sentences: pa.ChunkedArray, name: str, parser: Parser) -> ParseFigures:
-        # Samples are in random order, so their first sentences are a sample.
-        chosen = sentences.slice(0, self._parsing.max_parsed or len(sentences)).to_pylist()
-        reading, keep = self._parsing.levels, self._parsing.keep
-        tops = parse_sentences(
-            parser, chosen, lambda tree: top_levels(tree, reading), keep=keep, label=f"parse {name}"
+def _draw(corpus: Corpus, name: str, config: StatsConfig, report: Report) -> dict[str | None, Sample]:
+    with Progress(f"read {name}", unit="rows") as progress:
+        return draw(
+            corpus, config.sample, config.seed, limit=MAX_SENTENCES, report=report, progress=progress.advance_to
         )
-        return parse_figures(tops, parser.name, reading)
 
 
-def _measure(
-    drawn: Sequence[_Drawn], index_of: dict[str, int], background: Corpus | None, language: str
-) -> tuple[list[CorpusFigures], DocumentFrequencies | None]:
-    shared = None if background is None else _count(background, index_of, language)
-    figures = []
-    for each in drawn:
-        frequencies = shared
-        if frequencies is None:
-            frequencies = DocumentFrequencies(len(index_of))
-            frequencies.add(each.bags)
-        # The fields of a sample are the arguments of `corpus_figures`.
-        figures.append(corpus_figures(idf=frequencies.idf, **vars(each)))
-    return figures, shared
+def _write_sample(folder: Path, label: str, sentences: pa.ChunkedArray, taken: set[str]) -> None:
+    """Write a sample into a file named after its label, unlike those that are taken."""
+    name = NOT_IN_NAMES.sub("_", label).strip("._")[:NAME_CHARACTERS] or "corpus"
+    candidates = (name if number == 1 else f"{name}_{number}" for number in count(1))
+    name = next(candidate for candidate in candidates if candidate not in taken)
+    taken.add(name)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    file, text = folder / f"{name}.txt", "".join(f"{sentence}\n" for sentence in sentences.to_pylist())
+    # It may be the corpus itself.
+    if file.exists() and (file.is_dir() or file.read_bytes() != text.encode()):
+        raise InputError(
+            f"{file} exists and is not this sample; choose another folder", option="write_samples", path=file
+        )
+    write_result(file, text)
 
 
-def _count(background: Corpus, index_of: dict[str, int], language: str) -> DocumentFrequencies:
-    """Count the sentences of a text that contain each token; tokens outside all samples are ignored."""
-    frequencies = DocumentFrequencies(len(index_of))
-    cutter = Cutter(PerToken(lambda tokens: [index_of.get(token, -1) for token in tokens], np.int32), language)
+def _parse(sentences: pa.ChunkedArray, label: str, parser: Parser, parsing: ParsingConfig) -> ParseFigures:
+    # Samples are in random order, so their first sentences are a sample.
+    chosen = sentences.slice(0, parsing.max_parsed or len(sentences)).to_pylist()
+    tops = parse_sentences(
+        parser, chosen, lambda tree: top_levels(tree, parsing.levels), keep=parsing.keep, label=f"parse {label}"
+    )
+    return parse_figures(tops, parser.name, parsing.levels)
+
+
+def _document_frequencies(background: Corpus, id_of: Mapping[str, int], language: str) -> DocumentFrequencies:
+    """Count the sentences of a text that contain each word; words outside all samples are ignored."""
+    frequencies = DocumentFrequencies(len(id_of))
+    unknown = len(id_of)
+    known = PerToken(lambda words: [id_of.get(word, unknown) for word in words], np.int32)
+    counter = WordCounter(known, language)
     with Progress(f"count {background.path.name}") as progress:
-        for batch in background.batches():
-            frequencies.add(cutter.cut(batch["sentence"]))
+        for batch in background.batches(Report()):
+            frequencies.add(counter.count(batch["sentence"]))
             progress.advance_to(frequencies.sentences)
     return frequencies
+
+
+def _with_idf(figures: CorpusFigures, counts: csr_array, shared: DocumentFrequencies | None) -> CorpusFigures:
+    """Add the IDF of a sample, by the frequencies of a text or else its own."""
+    frequencies = shared
+    if frequencies is None:
+        frequencies = DocumentFrequencies(counts.shape[1])
+        frequencies.add(counts)
+    return replace(figures, idf=spread(mean_idf(counts, frequencies.idf), "idf"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,9 +10,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+from scipy.special import entr
 
 from paranmt_hf.corpus.parsing.trees import Reading
-from paranmt_hf.text.tokens import Bags, PerToken
+from paranmt_hf.text.tokens import PerToken
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.files import replacing
 
@@ -68,17 +71,14 @@ class CorpusFigures:
     dropped: dict[str, int] = field(default_factory=dict)  # Number of unusable rows, by reason
 
 
-def entropy(counts: np.ndarray | Sequence[int]) -> float | None:
+def entropy(counts: ArrayLike) -> float | None:
     """Entropy in nats of counts [outcome], - sum of p ln p; None if all are 0.
 
     It grows with the total count, so compare samples of about one size.
     """
-    counts = np.asarray(counts, np.float64)
-    counts = counts[counts > 0]
-    if not len(counts):
-        return None
-    total = float(counts.sum())
-    return max(0.0, math.log(total) - float(counts @ np.log(counts)) / total)
+    # Sorted, so that the last digit does not depend on the order of the outcomes.
+    counts = np.sort(np.asarray(counts, np.float64))
+    return abs(float(entr(counts[counts > 0] / counts.sum()).sum())) if counts.any() else None
 
 
 def spread(values: np.ndarray, measure: str) -> Spread | None:
@@ -91,54 +91,51 @@ def spread(values: np.ndarray, measure: str) -> Spread | None:
     return Spread(float(values.mean()), float(values.std()), len(values), histogram.tolist())
 
 
-class Cutter:
-    """Splits sentences of a language (ISO 639-1 code) into bags of token ids, which `ids` gives; -1 for no id."""
+class WordCounter:
+    """Counts the words of sentences of a language (ISO 639-1 code), each word by its id, which `ids` gives."""
 
     def __init__(self, ids: PerToken, language: str = ENGLISH) -> None:
         self._tokenizer, self._ids = word_tokenizer_for(language), ids
 
-    def cut(self, sentences: pa.Array | pa.ChunkedArray) -> Bags:
-        """Split sentences [sentence]."""
-        rows, lengths = [np.empty(0, np.int32)], [np.zeros(1, np.int64)]
+    def count(self, sentences: pa.Array | pa.ChunkedArray) -> csr_array:
+        """Counts [sentence, word] of the words of each sentence: an entry of 1 for each word, in their order."""
+        words, lengths = [np.empty(0, np.int32)], [np.zeros(1, np.int64)]
         for start in range(0, len(sentences), SLICE):
             (table,) = self._tokenizer.tables(sentences.slice(start, SLICE))
-            rows.append(self._ids.of(table)[table.ids])
+            words.append(self._ids.of(table)[table.ids])
             lengths.append(table.lengths)
-        return Bags(np.concatenate(rows), np.cumsum(np.concatenate(lengths)))
+        columns, bounds = np.concatenate(words), np.cumsum(np.concatenate(lengths))
+        shape = (len(sentences), int(columns.max(initial=-1)) + 1)
+        return csr_array((np.ones(len(columns), np.int32), columns, bounds), shape)
 
 
 class DocumentFrequencies:
-    """Number of sentences with each token, for ids from 0 to `size` - 1."""
+    """Number of sentences with each word, for ids from 0 to `size` - 1; other ids are not counted."""
 
     def __init__(self, size: int) -> None:
         self.sentences = 0
-        self.counts = np.zeros(size, np.int64)
+        self._found = np.zeros(size, np.int64)
 
-    def add(self, bags: Bags) -> None:
-        """Count the sentences of a table."""
-        size = len(self.counts)
-        self.sentences += len(bags)
-        for start in range(0, len(bags), SLICE):
-            offsets = bags.offsets[start : start + SLICE + 1]
-            rows = bags.rows[offsets[0] : offsets[-1]].astype(np.int64)
-            keys = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)) * size + rows
-            keys = np.sort(keys[(rows >= 0) & (rows < size)])
-            if len(keys):
-                # A token counts once in a sentence.
-                once = keys[np.diff(keys, prepend=-1) > 0]
-                self.counts += np.bincount(once % size, minlength=size)
+    def add(self, counts: csr_array) -> None:
+        """Add sentences by the counts [sentence, word] of their words."""
+        self.sentences += counts.shape[0]
+        size = len(self._found)
+        # A word counts once in a sentence.
+        once = counts.copy()
+        once.sum_duplicates()
+        self._found += np.bincount(once.indices, minlength=size)[:size]
 
     @property
     def idf(self) -> np.ndarray:
-        """Inverse document frequency of each token [token] in nats: ln(N / df), where df is at least 1."""
-        return np.log(max(1, self.sentences) / np.maximum(1, self.counts))
+        """Inverse document frequency of each word [word] in nats: ln(N / df), where df is at least 1."""
+        return np.log(max(1, self.sentences) / np.maximum(1, self._found))
 
 
-def mean_idf(bags: Bags, idf: np.ndarray) -> np.ndarray:
-    """Mean inverse document frequency (`idf` [token]) of each sentence's tokens [sentence]; NaN without tokens."""
-    sums = np.diff(np.concatenate([[0.0], np.cumsum(idf[bags.rows])])[bags.offsets])
-    lengths = np.diff(bags.offsets)
-    return np.divide(sums, lengths, out=np.full(len(bags), np.nan), where=lengths > 0)
+def mean_idf(counts: csr_array, idf: np.ndarray) -> np.ndarray:
+    """Mean inverse document frequency (`idf` [word]) of the words of each sentence [sentence]; NaN without words."""
+    lengths = counts.sum(axis=1)
+    sums = counts @ idf[: counts.shape[1]]
+    return np.divide(sums, lengths, out=np.full(len(lengths), np.nan), where=lengths > 0)
 
 
 def parse_figures(tops: Sequence[str | None], parser: str, reading: Reading) -> ParseFigures:
@@ -156,37 +153,30 @@ def parse_figures(tops: Sequence[str | None], parser: str, reading: Reading) -> 
 
 
 def corpus_figures(
-    name: str,
-    bags: Bags,
-    idf: np.ndarray,
-    *,
-    size: int,
-    distinct: int,
-    scores: np.ndarray | None = None,
-    parses: ParseFigures | None = None,
-    dropped: dict[str, int] | None = None,
+    name: str, sample: pa.Table, counts: csr_array, size: int, *, parses: ParseFigures | None, dropped: dict[str, int]
 ) -> CorpusFigures:
-    """Compute the figures of a sample of a corpus of `size` sentences.
+    """Compute the figures of a sample, all but its IDF.
 
-    The tokens are in `bags` (at least one sentence), the inverse document frequencies [token] in `idf`, the paraphrase
-    scores [sentence] in `scores`, NaN for none. The other arguments are fields of the result.
+    The sample (`sentence`, and `para_score` if the corpus has it) is of `size` sentences, with `counts` [sentence,
+    word] of their words.
     """
-    counts = np.bincount(bags.rows) if len(bags.rows) else np.zeros(0, np.int64)
-    length = spread(np.diff(bags.offsets).astype(np.float64), "length")
+    words = counts.sum(axis=0)
+    length = spread(counts.sum(axis=1).astype(np.float64), "length")
     assert length is not None
+    scored = "para_score" in sample.column_names
     return CorpusFigures(
         name=name,
         size=size,
-        measured=len(bags),
-        distinct=distinct,
-        tokens=len(bags.rows),
-        types=int(np.count_nonzero(counts)),
+        measured=len(sample),
+        distinct=pc.count_distinct(sample["sentence"]).as_py(),
+        tokens=int(words.sum()),
+        types=int(np.count_nonzero(words)),
         length=length,
-        idf=spread(mean_idf(bags, idf), "idf"),
-        para_score=None if scores is None else spread(scores, "para_score"),
-        vocabulary_entropy=entropy(counts),
+        idf=None,
+        para_score=spread(sample["para_score"].to_numpy(), "para_score") if scored else None,
+        vocabulary_entropy=entropy(words),
         parses=parses,
-        dropped=dropped or {},
+        dropped=dropped,
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paranmt_hf.corpus.release.schema import row_numbers
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.identity import mix, salt
 
@@ -17,6 +18,7 @@ TENTHS = 2
 SAMPLE_ROWS = 1000
 SAMPLE_SEED = 0  # Seed of the config `sample` and of the examples of a card
 DRAW_ROWS = 1_000_000  # Rows whose numbers are drawn at once
+SLACK = 10_000  # Rows beyond its size that a sample holds before it is cut down
 
 Interval = tuple[float | None, float | None]
 
@@ -83,6 +85,53 @@ def sample_ids(ids: np.ndarray, count: int, seed: int) -> np.ndarray:
         return np.sort(ids)
     draws = lottery(ids, seed)
     return np.sort(ids[np.argpartition(draws, count)[:count]])
+
+
+class Sample:
+    """A random sample of the added rows: those with the smallest lottery numbers.
+
+    It does not depend on how the rows come in; a smaller sample of the same seed is the beginning of a larger one.
+    """
+
+    def __init__(self, count: int, seed: int, slack: int = SLACK) -> None:
+        self.seen = 0  # Rows that were added
+        self.held = 0  # Rows that are in memory
+        self._count, self._seed = count, seed
+        self._most = count + min(count // 2, slack)
+        self._tables: list[pa.Table] = []
+        self._draws: list[np.ndarray] = []
+        self._bound = np.uint64(2**64 - 1)
+
+    def add(self, rows: pa.Table | pa.RecordBatch, places: np.ndarray | None = None) -> None:
+        """Add rows with an `id` (`schema.row_numbers`), or those of them at `places` [chosen]."""
+        numbers = row_numbers(rows)
+        places = np.arange(len(numbers)) if places is None else places
+        self.seen += len(places)
+        draws = lottery(numbers[places], self._seed)
+        inside = draws <= self._bound
+        if not inside.any():
+            return
+        chosen = rows.take(pa.array(places[inside]))
+        self._tables.append(chosen if isinstance(chosen, pa.Table) else pa.Table.from_batches([chosen]))
+        self._draws.append(draws[inside])
+        self.held += len(self._draws[-1])
+        if self.held > self._most:
+            self._cut()
+
+    def _cut(self) -> None:
+        """Keep the rows with the smallest numbers, in their order."""
+        draws = np.concatenate(self._draws)
+        order = np.argsort(draws, kind="stable")[: self._count]
+        self._tables = [pa.concat_tables(self._tables).take(pa.array(order)).combine_chunks()]
+        self._draws = [draws[order]]
+        self.held = len(order)
+        if self.held == self._count:
+            self._bound = draws[order[-1]]
+
+    def table(self) -> pa.Table:
+        """Return the sampled rows in the order of their numbers; there must be at least one."""
+        self._cut()
+        return self._tables[0]
 
 
 def text_numbers(column: pa.ChunkedArray, *, size: int = 8, salt: str = "") -> np.ndarray:

@@ -7,25 +7,22 @@ scores count in it here.
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass, field
-from typing import Any
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.release.record import Example, RangeRecord, StatisticsRecord
-from paranmt_hf.corpus.release.schema import row_numbers
 from paranmt_hf.corpus.scoring.repetitions import REPEATED_WORDS
-from paranmt_hf.corpus.statistics.draws import SAMPLE_SEED, lottery
+from paranmt_hf.corpus.statistics.draws import SAMPLE_SEED, Sample
 from paranmt_hf.util.optional import available
 
 EDGES = (0.2, 0.4, 0.6, 0.8)
 RANGES = ("[-1.0, 0.2]", "(0.2, 0.4]", "(0.4, 0.6]", "(0.6, 0.8]", "(0.8, 1.0]")
-BINS = 40
 EXAMPLES = 3
-# Lowest and highest value, and number of bins, of the histograms besides that of the score; what lies outside counts
-# in the outermost bin.
+# Lowest and highest value, and number of bins, of each histogram; values outside count in the outermost bins.
 HISTOGRAMS = {
+    "para_score": (-1.0, 1.0, 40),
     "trigram_overlap": (0.0, 1.0, 20),
     "length": (0.0, 60.0, 30),
     "translation_score": (-3.0, 0.0, 30),
@@ -38,15 +35,37 @@ LABELS = {
 }
 
 
-@dataclass
-class _Range:
-    """Counts of one range of the paraphrase score."""
+class _Mean:
+    """A mean of values that come in parts, NaN left out."""
 
-    rows: int = 0
-    overlap_sum: float = 0.0
-    overlap_rows: int = 0
-    tokens: int = 0
-    examples: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    def __init__(self) -> None:
+        self._sum, self._count = 0.0, 0
+
+    def add(self, values: np.ndarray) -> None:
+        self._sum += float(np.nansum(values, dtype=np.float64))
+        self._count += int(np.count_nonzero(~np.isnan(values)))
+
+    def rounded(self, digits: int) -> float | None:
+        """The mean so far; None without values."""
+        return round(self._sum / self._count, digits) if self._count else None
+
+
+class _ScoreRange:
+    """Running figures of the pairs of one range of the paraphrase score."""
+
+    def __init__(self) -> None:
+        self.overlap, self.length, self.examples = _Mean(), _Mean(), Sample(EXAMPLES, SAMPLE_SEED)
+
+    def record(self, name: str) -> RangeRecord:
+        rows = self.examples.seen
+        pairs = self.examples.table().select(["reference", "translation", "para_score"]).to_pylist() if rows else []
+        return RangeRecord(
+            range=name,
+            rows=rows,
+            mean_trigram_overlap=self.overlap.rounded(4),
+            mean_length=self.length.rounded(1),
+            examples=[Example(**pair) for pair in pairs],
+        )
 
 
 class Statistics:
@@ -54,12 +73,10 @@ class Statistics:
 
     def __init__(self) -> None:
         self.rows = 0
-        self.histogram = np.zeros(BINS, np.int64)
         self._histograms = {name: np.zeros(bins, np.int64) for name, (_, _, bins) in HISTOGRAMS.items()}
-        self._ranges = [_Range() for _ in RANGES]
-        self._tokens = np.zeros(2, np.int64)
-        self._score_sum, self._score_rows = 0.0, 0
-        self._mismatches: dict[str, int] = {}
+        self._ranges = [_ScoreRange() for _ in RANGES]
+        self._reference_length, self._translation_length, self._translation_score = _Mean(), _Mean(), _Mean()
+        self._mismatches = Counter[str]()
         self._sentences: int | None = None
         self._last_id: int | None = None
 
@@ -69,85 +86,53 @@ class Statistics:
         overlap = table["trigram_overlap"].to_numpy(zero_copy_only=False)
         lengths = [table[f"{side}_length"].to_numpy() for side in ("reference", "translation")]
         self.rows += table.num_rows
-        self.histogram += np.histogram(scores, BINS, (-1, 1))[0]
-        self._tokens += [length.sum(dtype=np.int64) for length in lengths]
-        self._count("trigram_overlap", overlap[~np.isnan(overlap)])
+        self._count("para_score", scores)
+        self._count("trigram_overlap", overlap)
         self._count("length", np.concatenate(lengths))
+        self._reference_length.add(lengths[0])
+        self._translation_length.add(lengths[1])
         if "translation_score" in table.column_names:
-            self._add_quality(table["translation_score"].to_numpy(zero_copy_only=False))
-        self._add_added(table)
-        self._add_sentences(table)
-        # A score equal to an edge belongs to the lower range, compared in the column's own precision.
-        range_of = np.searchsorted(np.array(EDGES, np.float32), scores, side="left")
-        draws = lottery(row_numbers(table), SAMPLE_SEED)
-        for index, part in enumerate(self._ranges):
-            inside = np.flatnonzero(range_of == index)
-            if len(inside):
-                self._add_range(part, table, inside, overlap[inside], lengths, draws)
-
-    def _add_added(self, table: pa.Table) -> None:
-        """Update the counts of optional columns."""
+            known = table["translation_score"].to_numpy(zero_copy_only=False)
+            self._count("translation_score", known)
+            self._translation_score.add(known)
         for name in table.column_names:
             if name.endswith("_mismatch") or name == REPEATED_WORDS:
-                found = int(np.count_nonzero(table[name].to_numpy()))
-                self._mismatches[name] = self._mismatches.get(name, 0) + found
-
-    def _add_sentences(self, table: pa.Table) -> None:
-        """Count the ids of a corpus with several hypotheses, in ascending order."""
-        if "rank" not in table.column_names or not table.num_rows:
-            return
-        ids = table["id"].to_numpy()
-        self._sentences = (self._sentences or 0) + int(np.count_nonzero(np.diff(ids))) + int(ids[0] != self._last_id)
-        self._last_id = int(ids[-1])
-
-    def _add_quality(self, scores: np.ndarray) -> None:
-        known = scores[~np.isnan(scores)]
-        self._count("translation_score", known)
-        self._score_sum += float(known.sum(dtype=np.float64))
-        self._score_rows += len(known)
+                self._mismatches[name] += int(np.count_nonzero(table[name].to_numpy()))
+        if "rank" in table.column_names:
+            self._count_sentences(table["id"].to_numpy())
+        # A score equal to an edge belongs to the lower range, compared in the column's own precision.
+        range_of = np.searchsorted(np.array(EDGES, np.float32), scores, side="left")
+        for index, part in enumerate(self._ranges):
+            places = np.flatnonzero(range_of == index)
+            part.overlap.add(overlap[places])
+            part.length.add((lengths[0][places] + lengths[1][places]) / 2)
+            part.examples.add(table, places)
 
     def _count(self, name: str, values: np.ndarray) -> None:
         low, high, bins = HISTOGRAMS[name]
-        self._histograms[name] += np.histogram(values.clip(low, high), bins, (low, high))[0]
+        known = values[~np.isnan(values)]
+        self._histograms[name] += np.histogram(known.clip(low, high), bins, (low, high))[0]
 
-    def _add_range(
-        self, part: _Range, table: pa.Table, inside: np.ndarray, overlap: np.ndarray, lengths: list, draws: np.ndarray
-    ) -> None:
-        part.rows += len(inside)
-        part.overlap_sum += float(np.nansum(overlap, dtype=np.float64))
-        part.overlap_rows += int(np.count_nonzero(~np.isnan(overlap)))
-        part.tokens += int(sum(length[inside].sum(dtype=np.int64) for length in lengths))
-        best = inside[np.argsort(draws[inside], kind="stable")[:EXAMPLES]]
-        rows = table.select(["reference", "translation", "para_score"]).take(best).to_pylist()
-        part.examples += zip(draws[best].tolist(), rows, strict=True)
-        part.examples = sorted(part.examples, key=lambda example: example[0])[:EXAMPLES]
+    def _count_sentences(self, ids: np.ndarray) -> None:
+        """Count the distinct ids [row], which ascend from table to table."""
+        if len(ids):
+            self._sentences = (self._sentences or 0) + len(np.unique(ids)) - int(ids[0] == self._last_id)
+            self._last_id = int(ids[-1])
 
     def summary(self) -> StatisticsRecord:
+        """The record of all rows so far; at least one."""
+        histograms = {name: counts.tolist() for name, counts in self._histograms.items()}
         return StatisticsRecord(
             rows=self.rows,
-            mean_reference_length=float(round(self._tokens[0] / max(1, self.rows), 2)),
-            mean_translation_length=float(round(self._tokens[1] / max(1, self.rows), 2)),
-            mean_translation_score=_rounded(self._score_sum / self._score_rows if self._score_rows else None),
-            ranges=[_summary_of(name, part) for name, part in zip(RANGES, self._ranges, strict=True)],
-            histogram=self.histogram.tolist(),
-            histograms={name: counts.tolist() for name, counts in self._histograms.items()},
+            mean_reference_length=self._reference_length.rounded(2) or 0.0,
+            mean_translation_length=self._translation_length.rounded(2) or 0.0,
+            mean_translation_score=self._translation_score.rounded(4),
+            ranges=[part.record(name) for name, part in zip(RANGES, self._ranges, strict=True)],
+            histogram=histograms.pop("para_score"),
+            histograms=histograms,
             mismatches=dict(self._mismatches),
             sentences=self._sentences,
         )
-
-
-def _summary_of(name: str, part: _Range) -> RangeRecord:
-    return RangeRecord(
-        range=name,
-        rows=part.rows,
-        mean_trigram_overlap=_rounded(part.overlap_sum / part.overlap_rows if part.overlap_rows else None),
-        mean_length=_rounded(part.tokens / 2 / part.rows if part.rows else None, 1),
-        examples=[Example(**row) for _, row in part.examples],
-    )
-
-
-def _rounded(value: float | None, digits: int = 4) -> float | None:
-    return None if value is None else round(value, digits)
 
 
 def text_histogram(histogram: list[int], width: int = 50) -> str:
@@ -169,20 +154,21 @@ def plot_histograms(statistics: StatisticsRecord) -> bytes | None:
         return None
     from matplotlib.figure import Figure
 
-    panels = {"para_score": (statistics.histogram, -1.0, 1.0)}
-    for name, (low, high, _) in HISTOGRAMS.items():
-        counts = statistics.histograms.get(name, [])
-        if any(counts):
-            panels[name] = (counts, low, high)
-    rows = -(-len(panels) // 2)
+    histograms = {"para_score": statistics.histogram, **statistics.histograms}
+    # A corpus of an earlier version, or of imported pairs, lacks some.
+    drawn = [name for name in HISTOGRAMS if any(histograms.get(name, [])) or name == "para_score"]
+    rows = -(-len(drawn) // 2)
     figure = Figure(figsize=(9, 2.8 * rows), layout="constrained")
-    for position, (name, (counts, low, high)) in enumerate(panels.items(), 1):
-        axes = figure.add_subplot(rows, min(2, len(panels)), position)
-        edges = np.linspace(low, high, len(counts) + 1)
-        width = (high - low) / len(counts)
+    for position, name in enumerate(drawn, 1):
+        low, high, bins = HISTOGRAMS[name]
+        counts = histograms[name]
+        axes = figure.add_subplot(rows, min(2, len(drawn)), position)
+        edges = np.linspace(low, high, bins + 1)
+        width = (high - low) / bins
         axes.bar(edges[:-1], counts, width=width, align="edge", color="#4472c4", edgecolor="white", linewidth=0.5)
-        first = float(edges[int(np.flatnonzero(counts)[0])]) if any(counts) else low
-        axes.set_xlim(min(0.0, first) if name == "para_score" else low, high)
+        if name == "para_score" and any(counts):
+            low = min(0.0, float(edges[np.flatnonzero(counts)[0]]))
+        axes.set_xlim(low, high)
         axes.set_xlabel(LABELS[name])
         axes.set_ylabel("sentences" if name == "length" else "pairs")
         axes.yaxis.set_major_formatter("{x:,.0f}")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +15,9 @@ from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.readers import LineFiles, Report, TableFiles
 from paranmt_hf.corpus.release.record import RELEASE_RECORD, ReleaseRecord
-from paranmt_hf.corpus.release.release import FOLDERS, checked_files, key_columns_of, read_tables
-from paranmt_hf.corpus.release.schema import row_numbers
-from paranmt_hf.corpus.statistics.draws import lottery
+from paranmt_hf.corpus.release.release import FOLDERS, checked_files, read_tables
+from paranmt_hf.corpus.release.schema import key_columns, row_numbers
+from paranmt_hf.corpus.statistics.draws import Sample
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import resolved
 from paranmt_hf.util.parquet import read_schema
@@ -25,39 +25,19 @@ from paranmt_hf.util.parquet import read_schema
 EXTRAS = ("para_score", "origin")  # Columns of a sample in addition to the sentence, if the corpus has them
 COLUMN_NAMES = ("reference", "translation", *EXTRAS)  # What `columns` can name
 MAX_ORIGINS = 100  # A longer table would be unreadable
-SLACK = 10_000  # A sample is cut down when it has grown by a half, or by this many rows
 
 
-@dataclass
+@dataclass(frozen=True)
 class Corpus:
     """Sentences to measure: those of a corpus, of a table, or of text with a sentence on each line."""
 
     path: Path  # As it was given
     columns: tuple[str, ...]  # Which of `EXTRAS` it has
-    text: Path | None = None  # The file, where it is one of lines
-    report: Report = field(default_factory=Report)  # What was read and dropped, by the last reading
-    language: str | None = None  # ISO 639-1 code, where a corpus names it
-    _reader: LineFiles | TableFiles | None = None
-    _files: tuple[Path, ...] = ()
-    _side: str = "reference"
-
-    @property
-    def has_free_columns(self) -> bool:
-        """Whether its columns may have any name, as in tables that are not a corpus."""
-        return isinstance(self._reader, TableFiles)
-
-    def batches(self) -> Iterator[pa.RecordBatch | pa.Table]:
-        """Read the rows: `id` (int64, unique for each row), `sentence` (string), and `columns`."""
-        self.report = Report()
-        if self._reader is not None:
-            for batch in self._reader.batches(self.report):
-                yield batch.rename_columns(["id", "sentence", *self.columns])
-            return
-        for table in read_tables(self._files, [*key_columns_of(self._files), self._side, *self.columns]):
-            self.report.read += table.num_rows
-            self.report.kept += table.num_rows
-            columns = [pa.chunked_array([row_numbers(table)]), *(table[name] for name in (self._side, *self.columns))]
-            yield pa.table(columns, names=["id", "sentence", *self.columns])
+    # Reads `id` (int64, unique for each row), `sentence` (string), and `columns`, and counts in a report
+    batches: Callable[[Report], Iterator[pa.RecordBatch | pa.Table]]
+    text: Path | None = None  # The file, if it is one of lines
+    language: str | None = None  # ISO 639-1 code, if a corpus names it
+    has_free_columns: bool = False  # Whether its columns may have any name, as in tables that are not a corpus
 
 
 def numbered_pairs(table: pa.Table) -> pa.Table:
@@ -75,29 +55,40 @@ def open_corpus(
     columns, which `columns` names if they are called otherwise than in the schema; or a text file with a sentence on
     each line, which has no `side`.
     """
-    path = Path(path).expanduser()
+    path, columns = Path(path).expanduser(), columns or {}
     wanted = EXTRAS if by_origin else EXTRAS[:1]
     if path.is_dir() and ((path / RELEASE_RECORD).is_file() or (path / FOLDERS["default"]).is_dir()):
-        files = checked_files(path)
-        found = tuple(name for name in wanted if name in read_schema(files[0]).names)
-        return Corpus(path, found, language=_language_of(path), _files=tuple(files), _side=side)
-    columns = columns or {}
+        return _open_release(path, side, wanted)
     files = sorted(path.glob("*.parquet")) if path.is_dir() and not is_saved_dataset(path) else [path]
     if not files:
         raise InputError(f"{path} is neither a corpus nor a folder of Parquet files; name one")
     tables = [open_table(file, columns.values()) for file in files]
     if isinstance(tables[0], PlainText):
-        return Corpus(path, (), text=path, _reader=LineFiles({"sentence": path}))
+        return Corpus(path, (), LineFiles({"sentence": path}).batches, text=path)
     names = tables[0].names
     if side not in columns and side not in names:
         raise InputError(
             f"{path} has no column {side}; it has {', '.join(names)}. Say which it is: `columns` {side}=NAME"
         )
     found = tuple(name for name in wanted if name in columns or name in names)
-    where = {name: columns.get(name, name) for name in (side, *found)}
-    numbers = [name for name in found if name == "para_score"]
-    reader = TableFiles(tables, where, numbers=numbers, optional=found)
-    return Corpus(path, found, language=_language_of(path), _reader=reader)
+    where = {"sentence": columns.get(side, side)} | {name: columns.get(name, name) for name in found}
+    reader = TableFiles(tables, where, numbers={"para_score"} & set(found), optional=found)
+    return Corpus(path, found, reader.batches, language=_language_of(path), has_free_columns=True)
+
+
+def _open_release(path: Path, side: str, wanted: Sequence[str]) -> Corpus:
+    files = checked_files(path)
+    names = read_schema(files[0]).names
+    found = tuple(name for name in wanted if name in names)
+
+    def batches(report: Report) -> Iterator[pa.Table]:
+        for table in read_tables(files, [*key_columns(names), side, *found]):
+            report.read += table.num_rows
+            report.kept += table.num_rows
+            columns = [pa.chunked_array([row_numbers(table)]), *(table[name] for name in (side, *found))]
+            yield pa.table(columns, names=["id", "sentence", *found])
+
+    return Corpus(path, found, batches, language=_language_of(path))
 
 
 def _language_of(path: Path) -> str | None:
@@ -110,76 +101,32 @@ def _language_of(path: Path) -> str | None:
     return None
 
 
-class Sample:
-    """A random sample of the added rows: those whose ids have the smallest lottery numbers.
-
-    It does not depend on how the rows come in; a smaller sample of the same seed is the beginning of a larger one.
-    """
-
-    def __init__(self, count: int, seed: int) -> None:
-        self.seen = 0
-        self._count, self._seed = count, seed
-        self._tables: list[pa.Table] = []
-        self._draws: list[np.ndarray] = []
-        self._held = 0
-        self._bound: np.uint64 | None = None
-
-    @property
-    def held(self) -> int:
-        return self._held
-
-    def add(self, rows: pa.Table | pa.RecordBatch) -> None:
-        self.seen += rows.num_rows
-        draws = lottery(rows["id"].to_numpy(), self._seed)
-        if self._bound is not None:
-            chosen = np.flatnonzero(draws <= self._bound)
-            rows, draws = rows.take(pa.array(chosen)), draws[chosen]
-        if not rows.num_rows:
-            return
-        self._tables.append(rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows]))
-        self._draws.append(draws)
-        self._held += rows.num_rows
-        if self._held > self._count + min(self._count // 2, SLACK):
-            self._cut()
-
-    def _cut(self) -> None:
-        """Keep the rows with the smallest numbers, in their order."""
-        draws = np.concatenate(self._draws)
-        order = np.argsort(draws, kind="stable")[: self._count]
-        self._tables = [pa.concat_tables(self._tables).take(pa.array(order)).combine_chunks()]
-        self._draws = [draws[order]]
-        self._held = len(order)
-        if self._held == self._count:
-            self._bound = draws[order[-1]]
-
-    def table(self) -> pa.Table:
-        """Return the sampled rows in the order of their numbers; there must be at least one."""
-        self._cut()
-        return self._tables[0]
-
-
 def draw(
-    corpus: Corpus, count: int, seed: int, *, limit: int | None = None, progress: Callable[[int], None] | None = None
+    corpus: Corpus,
+    count: int,
+    seed: int,
+    *,
+    limit: int | None = None,
+    report: Report | None = None,
+    progress: Callable[[int], None] = lambda rows: None,
 ) -> dict[str | None, Sample]:
     """Sample `count` rows of a corpus, and of each of its origins if these are read; the corpus is read once.
 
     The sample of the corpus is under None, those of its origins follow by name, and rows without an origin are under
     "". All samples together hold at most `limit` rows; `progress` is called with the number of rows read so far.
     """
-    whole, origins = Sample(count, seed), dict[str, Sample]()
-    for rows in corpus.batches():
-        names = [name for name in rows.schema.names if name != "origin"]
-        whole.add(rows.select(names))
+    whole, origins, report = Sample(count, seed), dict[str, Sample](), report or Report()
+    for rows in corpus.batches(report):
+        whole.add(rows)
         if "origin" in rows.schema.names:
             column = pc.fill_null(rows["origin"], "")
             for origin in pc.unique(column).to_pylist():
-                chosen = rows.filter(pc.equal(column, origin)).select(names)
-                origins.setdefault(origin, Sample(count, seed)).add(chosen)
+                places = np.flatnonzero(pc.equal(column, origin).to_numpy(zero_copy_only=False))
+                origins.setdefault(origin, Sample(count, seed)).add(rows, places)
             _check_origins(corpus, origins, limit)
-        if progress is not None:
-            progress(whole.seen)
+        progress(whole.seen)
     if not whole.seen:
-        raise InputError(f"{corpus.path} has no rows that could be measured: {corpus.report.describe()}")
+        raise InputError(f"{corpus.path} has no rows that could be measured: {report.describe()}")
     return {None: whole, **dict(sorted(origins.items()))}
 
 

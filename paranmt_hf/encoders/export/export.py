@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from paranmt_hf.encoders.families import FAMILIES
+from paranmt_hf.encoders.config import FAMILIES
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS, Model, locate

@@ -110,7 +110,7 @@ STATIC_FOLDER = "0_StaticEmbedding"
 
 def tokenizer_and_table(encoder: SentenceEncoder) -> tuple[Tokenizer, torch.Tensor]:
     """Tokenizer and table [row, dimension], float32, of an encoder that is WORD or TRIGRAM."""
-    (part,) = take_apart(list(encoder)).parts
+    (part,) = take_apart(encoder).parts
     return tokenizer_of(part), part.table.weight.detach().cpu()
 
 
@@ -178,7 +178,7 @@ BATCH = 32  # Sentences that are run at once to check an export
 
 def _write_onnx(encoder: SentenceEncoder, folder: Path) -> None:
     """Write the graph of an encoder and the tokenizer of each of its parts."""
-    composition = take_apart(list(encoder))
+    composition = take_apart(encoder)
     for suffix, part in zip(suffixes(len(composition.parts)), composition.parts, strict=True):
         tokenizer = tokenizer_of(part)
         # It pads with row 0, which the mask hides.
@@ -189,7 +189,7 @@ def _write_onnx(encoder: SentenceEncoder, folder: Path) -> None:
 
 def _write_js(encoder: SentenceEncoder, folder: Path) -> None:
     """Write the graph, a tokenizer for each part, and the configurations of both."""
-    composition = take_apart(list(encoder))
+    composition = take_apart(encoder)
     for suffix, part in zip(suffixes(len(composition.parts)), composition.parts, strict=True):
         portable_tokenizer(part).save(str(folder / f"tokenizer{suffix}.json"))
     unknown = composition.parts[0].vocabulary.units[0]

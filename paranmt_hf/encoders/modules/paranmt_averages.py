@@ -28,8 +28,8 @@ from .paranmt_tables import (
     blank_tokens,
     can_hold,
     check_precision,
+    load_json,
     read_rows,
-    read_units,
     restore,
     store,
     unequal,
@@ -85,8 +85,12 @@ class AverageEmbedding(InputModule):
 
     def _look_up(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Look up the row of each unit [unit]; returns the offsets of the texts too [text + 1]."""
-        rows = list(map(self._rows, texts))
-        return np.array([row for each in rows for row in each], np.int32), np.cumsum([0, *map(len, rows)])
+        rows: list[int] = []
+        bounds = [0]
+        for text in texts:
+            rows += self._rows(text)
+            bounds.append(len(rows))
+        return np.array(rows, np.int32), np.array(bounds, np.int64)
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
         """Average the rows: adds `sentence_embedding` [sentence, dimension]."""
@@ -132,16 +136,19 @@ class AverageEmbedding(InputModule):
         """Read what `save` wrote, from a folder or the Hub."""
         hub = {key: kwargs[key] for key in kwargs if key in HUB_KEYS}
         config = cls.load_config(model_name_or_path, **hub)
-        paths = [cls.load_file_path(model_name_or_path, file, **hub) for file in (VOCABULARY_FILE, WEIGHTS_FILE)]
-        if None in paths:
-            missing = (VOCABULARY_FILE, WEIGHTS_FILE)[paths.index(None)]
-            raise ValueError(f"{model_name_or_path} has no {missing}, so it is not an averaging encoder")
-        return cls._from_files(Path(paths[0]), Path(paths[1]), config)
+        paths = []
+        for name in (VOCABULARY_FILE, WEIGHTS_FILE):
+            path = cls.load_file_path(model_name_or_path, name, **hub)
+            if path is None:
+                raise ValueError(f"{model_name_or_path} has no {name}, so it is not an averaging encoder")
+            paths.append(Path(path))
+        units = load_json(paths[0], list)
+        return cls._from_table(units, paths[1], config)
 
     @classmethod
-    def _from_files(cls, vocabulary: Path, weights: Path, config: dict[str, Any]) -> AverageEmbedding:
-        units = read_units(vocabulary)
-        return cls(units, read_rows(weights, units)[0], **config)
+    def _from_table(cls, units: list[str], weights: Path, config: dict[str, Any]) -> AverageEmbedding:
+        rows, _ = read_rows(weights, units)
+        return cls(units, rows, **config)
 
 
 class WordEmbedding(AverageEmbedding):
@@ -157,7 +164,10 @@ class WordEmbedding(AverageEmbedding):
 
     def _rows(self, text: str) -> list[int]:
         """Look up the rows of one text's words and, of words without one, of their pieces."""
-        return [row for word in self.split(text) for row in rows_of_word(word, self._row_of)]
+        rows: list[int] = []
+        for word in self.split(text):
+            rows += rows_of_word(word, self._row_of)
+        return rows
 
     def stock(self) -> StaticEmbedding:
         """Convert to the stock module with the same vectors, which loads without this package."""
@@ -211,11 +221,12 @@ class NgramEmbedding(AverageEmbedding):
         hashes: torch.Tensor | np.ndarray,
         cut: str = "words",
     ) -> None:
-        if cut not in ("words", "blanks"):
-            raise ValueError(f"cut must be words or blanks, was {cut!r}")
         ngrams = NgramTable(order, buckets, np.asarray(hashes), len(units))
         super().__init__(units, weight, precision, further=len(ngrams.hashes))
-        self.ngrams, self.order, self.buckets, self.cut = ngrams, order, buckets, cut
+        self.ngrams = ngrams
+        self.order = order
+        self.buckets = buckets
+        self.cut = cut
 
     @property
     def hashes(self) -> np.ndarray:
@@ -232,15 +243,20 @@ class NgramEmbedding(AverageEmbedding):
 
     def stored_as(self, precision: str) -> NgramEmbedding:
         """Convert the encoder to another storage precision, which rounds its rows."""
-        table: dict[str, Any] = {"order": self.order, "buckets": self.buckets, "hashes": self.hashes, "cut": self.cut}
-        return NgramEmbedding(self.units, self._rounded(precision), precision, **table)
+        return NgramEmbedding(
+            self.units,
+            self._rounded(precision),
+            precision,
+            order=self.order,
+            buckets=self.buckets,
+            hashes=self.hashes,
+            cut=self.cut,
+        )
 
     def _tensors(self) -> dict[str, np.ndarray]:
         return {**super()._tensors(), HASHES: self.hashes}
 
     @classmethod
-    def _from_files(cls, vocabulary: Path, weights: Path, config: dict[str, Any]) -> NgramEmbedding:
-        units = read_units(vocabulary)
+    def _from_table(cls, units: list[str], weights: Path, config: dict[str, Any]) -> NgramEmbedding:
         rows, hashes = read_rows(weights, units, HASHES)
-        assert hashes is not None
-        return cls(units, rows, hashes=hashes, **config)
+        return cls(units, rows, hashes=np.asarray(hashes), **config)

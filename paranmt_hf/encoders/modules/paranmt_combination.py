@@ -14,22 +14,11 @@ from sentence_transformers.base.modules.input_module import InputModule
 from torch import nn
 
 from .paranmt_averages import TrigramEmbedding, WordEmbedding
-from .paranmt_recurrent import AverageDirections, IdentityRNN, LastStateRNN, MaxPooling, PeepholeLSTM
-from .paranmt_tables import HUB_KEYS
+from .paranmt_recurrent import MODULES
+from .paranmt_tables import HUB_KEYS, PARTS_FILE, read_parts
 
-PARTS_FILE = "parts.json"
-OWN = {
-    kind.__name__: kind
-    for kind in (
-        WordEmbedding,
-        TrigramEmbedding,
-        AverageDirections,
-        MaxPooling,
-        LastStateRNN,
-        IdentityRNN,
-        PeepholeLSTM,
-    )
-}
+# The modules that a combination may hold, of ours and stock ones.
+OWN = {kind.__name__: kind for kind in (WordEmbedding, TrigramEmbedding, *MODULES)}
 STOCK = ("WordEmbeddings", "LSTM", "Pooling", "Dense")
 
 
@@ -48,10 +37,6 @@ class Combination(InputModule):
 
     def __init__(self, parts: Sequence[Sequence[nn.Module]], mode: str = "concatenate") -> None:
         super().__init__()
-        if mode not in ("add", "concatenate"):
-            raise ValueError(f"mode must be 'add' or 'concatenate', was {mode!r}")
-        if not parts or not all(parts):
-            raise ValueError("a combination needs encoders, each of at least one module")
         self.parts = nn.ModuleList([nn.Sequential(*part) for part in parts])
         self.mode = mode
         widths = self.dimensions
@@ -68,7 +53,8 @@ class Combination(InputModule):
         features: dict[str, Any] = {}
         for number, part in enumerate(self.parts):
             read = part[0].preprocess(list(inputs), prompt=prompt)  # type: ignore[index]
-            features.update({f"{name}_{number}": value for name, value in read.items()})
+            for name, value in read.items():
+                features[f"{name}_{number}"] = value
         # By this feature the trainer of sentence-transformers recognises a text column.
         return {"input_ids": features["input_ids_0"], **features}
 
@@ -77,11 +63,15 @@ class Combination(InputModule):
         vectors = []
         for number, part in enumerate(self.parts):
             suffix = f"_{number}"
-            own = {name.removesuffix(suffix): features[name] for name in features if name.endswith(suffix)}
+            own = {}
+            for name, value in features.items():
+                if name.endswith(suffix):
+                    own[name.removesuffix(suffix)] = value
             vectors.append(part(own)["sentence_embedding"])
-        features["sentence_embedding"] = (
-            torch.stack(vectors).sum(dim=0) if self.mode == "add" else torch.cat(vectors, dim=1)
-        )
+        if self.mode == "add":
+            features["sentence_embedding"] = torch.stack(vectors).sum(dim=0)
+        else:
+            features["sentence_embedding"] = torch.cat(vectors, dim=1)
         return features
 
     def get_embedding_dimension(self) -> int:
@@ -108,23 +98,17 @@ class Combination(InputModule):
         """Read what `save` wrote, from a folder or the Hub."""
         hub = {key: kwargs[key] for key in kwargs if key in HUB_KEYS}
         config = cls.load_config(model_name_or_path, subfolder=subfolder, **hub)
-        if "mode" not in config:
-            raise ValueError(
-                f"{model_name_or_path} does not say in {cls.config_file_name} how its encoders are combined"
-            )
         path = cls.load_file_path(model_name_or_path, PARTS_FILE, subfolder=subfolder, **hub)
         if path is None:
             raise ValueError(f"{model_name_or_path} has no {PARTS_FILE}, so it is not a combination of encoders")
         parts = []
-        for folders in json.loads(Path(path).read_text(encoding="utf8")):
+        for listed in read_parts(Path(path)):
             modules = []
-            for entry in folders:
-                if not (entry["folder"].replace("_", "").isalnum()):
-                    raise ValueError(f"{PARTS_FILE} names the folder {entry['folder']!r}, which is not a plain name")
-                inside = f"{subfolder}/{entry['folder']}" if subfolder else entry["folder"]
-                modules.append(_module_class(entry["type"]).load(model_name_or_path, subfolder=inside, **hub))
+            for folder, name in listed:
+                inside = f"{subfolder}/{folder}" if subfolder else folder
+                modules.append(_module_class(name).load(model_name_or_path, subfolder=inside, **hub))
             parts.append(modules)
-        return cls(parts, **config)
+        return cls(parts, config["mode"])
 
 
 def _module_class(name: str) -> Any:  # noqa: ANN401

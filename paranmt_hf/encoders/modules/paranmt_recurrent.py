@@ -74,7 +74,9 @@ class Recurrence(Module):
 
     def __init__(self, in_features: int, out_features: int, *, gates: int = 1, states: int = 1) -> None:
         super().__init__()
-        self.in_features, self.out_features, self._states = in_features, out_features, states
+        self.in_features = in_features
+        self.out_features = out_features
+        self._states = states
         # W_x and b, and W_h: a row for each gate and each dimension of the state.
         self.input = nn.Linear(in_features, gates * out_features)
         self.state = nn.Linear(out_features, gates * out_features, bias=False)
@@ -149,14 +151,13 @@ class LastStateRNN(Recurrence):
     config_keys = ["in_features", "out_features", "activation"]
 
     def __init__(self, in_features: int, out_features: int, activation: str = "tanh") -> None:
-        if activation not in ACTIVATIONS:
-            raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, was {activation!r}")
         super().__init__(in_features, out_features)
         self.activation = activation
 
     def step(self, products: torch.Tensor, state: State) -> State:
         """Read one word of each sentence; see `Recurrence.step`."""
-        return (ACTIVATIONS[self.activation](torch.addmm(products, state[0], self.state.weight.t())),)
+        total = torch.addmm(products, state[0], self.state.weight.t())
+        return (ACTIVATIONS[self.activation](total),)
 
 
 class IdentityRNN(Recurrence):
@@ -218,3 +219,7 @@ class PeepholeLSTM(Recurrence):
         if self.output_gate:
             hidden = hidden * torch.sigmoid(torch.addcmul(gates[3], self.peepholes[2], cell))
         return hidden, cell
+
+
+# What a combination may hold.
+MODULES = (AverageDirections, MaxPooling, LastStateRNN, IdentityRNN, PeepholeLSTM)

@@ -17,7 +17,10 @@ import numpy as np
 from safetensors import SafetensorError, deserialize
 from safetensors.numpy import load_file
 
-CONFIG_FILE, VOCABULARY_FILE, WEIGHTS_FILE = "average_config.json", "vocabulary.json", "model.safetensors"
+CONFIG_FILE = "average_config.json"
+VOCABULARY_FILE = "vocabulary.json"
+WEIGHTS_FILE = "model.safetensors"
+PARTS_FILE = "parts.json"
 PRECISIONS = ("float32", "float16", "int8", "int4")
 LARGEST = {"int8": 127, "int4": 7}  # The integer that the largest magnitude of a row becomes
 # Types of numbers in a file next to bfloat16.
@@ -32,8 +35,7 @@ NOT_FINITE = "{path}: the tensor {name!r} holds a number that is not finite; its
 # those of one word included. The paper leaves the hash open; this is that of the authors' program, so that its models
 # can be read: that of the n-gram one word shorter, times this, plus the id of its last word, modulo 2**64.
 FACTOR = np.uint64(116049371)
-# Maximum number of words of an n-gram, and of buckets.
-LONGEST, MOST_BUCKETS = 20, 2**31 - 1
+LONGEST = 20  # Maximum number of words of an n-gram
 # Up to this number of buckets their rows are in a table of four bytes each.
 DIRECT = 2**25
 # What the authors' program takes for the end of a word; other white space of Unicode stays inside words.
@@ -57,22 +59,21 @@ def load_json(path: Path, expected: type) -> Any:  # noqa: ANN401
     return found
 
 
-def read_units(path: Path) -> list[str]:
-    """Read the unit of each row.
+def read_parts(path: Path) -> list[list[tuple[str, str]]]:
+    """Read the folder and the class of each module of each encoder of a combination.
 
     Raises:
-        ValueError: The file is missing or damaged, or holds something other than texts.
+        ValueError: The file is missing or damaged, or a folder leads out of the model.
     """
-    units = load_json(path, list)
-    for unit in units:
-        if not isinstance(unit, str):
-            raise ValueError(f"{path} must be a list of texts, and holds {unit!r}")
-    try:
-        "".join(units).encode()
-    except UnicodeEncodeError as error:
-        # JSON may hold halves of characters, which no text does.
-        raise ValueError(f"{path} holds half of a character ({error.object[error.start]!r})") from error
-    return units
+    parts = []
+    for part in load_json(path, list):
+        modules = []
+        for entry in part:
+            if not entry["folder"].replace("_", "").isalnum():
+                raise ValueError(f"{path} names the folder {entry['folder']!r}, which is not a plain name")
+            modules.append((entry["folder"], entry["type"]))
+        parts.append(modules)
+    return parts
 
 
 def read_rows(path: Path, units: Sequence[str], further: str | None = None) -> tuple[np.ndarray, np.ndarray | None]:
@@ -87,13 +88,11 @@ def read_rows(path: Path, units: Sequence[str], further: str | None = None) -> t
         stored = _tensors(path)
     except FileNotFoundError:
         raise ValueError(f"{path} is missing") from None
-    except (SafetensorError, OSError, KeyError, TypeError) as error:
+    except (SafetensorError, OSError) as error:
         raise ValueError(f"{path} is damaged ({error})") from error
-    for name in (WEIGHT, *([further] if further else [])):
-        if name not in stored:
-            raise ValueError(f"{path} has no tensor {name}")
     entries = stored[further] if further else None
-    more, rows = (0 if entries is None else len(entries)), len(stored[WEIGHT])
+    more = 0 if entries is None else len(entries)
+    rows = len(stored[WEIGHT])
     if len(units) + more != rows:
         raise ValueError(f"{path} and the vocabulary do not belong together: {unequal(len(units), more, rows)}")
     for name, tensor in stored.items():
@@ -107,12 +106,8 @@ def read_rows(path: Path, units: Sequence[str], further: str | None = None) -> t
 def _tensors(path: Path) -> dict[str, np.ndarray]:
     """Read all tensors of a file; those of bfloat16 become float32."""
     try:
-        # Once ml_dtypes is imported, numpy knows bfloat16.
-        found = load_file(path)
-        return {
-            name: rows.astype(np.float32) if rows.dtype.name == "bfloat16" else rows for name, rows in found.items()
-        }
-    except TypeError:
+        tensors = load_file(path)
+    except TypeError:  # numpy has no bfloat16
         tensors = {}
         for name, found in deserialize(path.read_bytes()):
             values = np.frombuffer(found["data"], TYPES[found["dtype"]])
@@ -120,7 +115,11 @@ def _tensors(path: Path) -> dict[str, np.ndarray]:
                 # It is the upper half of a float32.
                 values = (values.astype(np.uint32) << 16).view(np.float32)
             tensors[name] = values.reshape(found["shape"])
-        return tensors
+    for name, rows in tensors.items():
+        # Once ml_dtypes is imported, numpy knows bfloat16.
+        if rows.dtype.name == "bfloat16":
+            tensors[name] = rows.astype(np.float32)
+    return tensors
 
 
 def unequal(units: int, further: int, rows: int) -> str:
@@ -167,18 +166,10 @@ def unpack(packed: np.ndarray) -> np.ndarray:
 def restore(stored: dict[str, np.ndarray]) -> np.ndarray:
     """Convert stored tensors to rows [row, dimension], float32."""
     rows = stored[WEIGHT]
-    if rows.ndim == 2 and rows.dtype.kind == "f":
+    if rows.dtype.kind == "f":
         return np.require(rows, np.float32, ["C", "A", "W"])
-    scale = stored.get(SCALE)
-    fits = scale is not None and scale.shape == rows.shape[:1] and scale.dtype.kind == "f"
-    if rows.ndim != 2 or rows.dtype not in (np.int8, np.uint8) or scale is None or not fits:
-        found = "none" if scale is None else f"{scale.dtype} of the shape {list(scale.shape)}"
-        raise ValueError(
-            f"rows of {rows.dtype} and shape {list(rows.shape)} are read as int8, or two int4 in a uint8, with "
-            f"{SCALE}, a float for each of {len(rows)} rows; found {found}"
-        )
     integers = rows if rows.dtype == np.int8 else unpack(rows)
-    return integers.astype(np.float32) * scale.astype(np.float32)[:, None]
+    return integers.astype(np.float32) * stored[SCALE].astype(np.float32)[:, None]
 
 
 def can_hold(rows: np.ndarray, precision: str) -> bool:
@@ -239,30 +230,12 @@ class NgramTable:
         buckets: Number of buckets.
         hashes: The buckets that have a row [row], int64, ascending.
         first: Row of the first of them.
-
-    Raises:
-        ValueError: The numbers do not fit together.
     """
 
     order: int
     buckets: int
     hashes: np.ndarray
     first: int
-
-    def __post_init__(self) -> None:
-        for name, value, least, most in (
-            ("order", self.order, 1, LONGEST),
-            ("buckets", self.buckets, int(self.order > 1), MOST_BUCKETS),
-        ):
-            if type(value) is not int or not least <= value <= most:
-                raise ValueError(f"{name} must be a whole number from {least} to {most}, was {value!r}")
-        hashes = self.hashes
-        if hashes.dtype != np.int64 or hashes.ndim != 1:
-            raise ValueError(f"hashes must be one row of int64, was {hashes.dtype} of {hashes.ndim} dimensions")
-        if len(hashes) and (hashes[0] < 0 or hashes[-1] >= self.buckets or not (np.diff(hashes) > 0).all()):
-            raise ValueError(f"hashes must ascend from 0 on and stay below {self.buckets} buckets")
-        if len(hashes) and self.order == 1:
-            raise ValueError(f"{len(hashes)} buckets of n-grams need an order above 1")
 
     @cached_property
     def _row_of(self) -> np.ndarray:

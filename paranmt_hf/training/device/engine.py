@@ -340,5 +340,5 @@ def device_engine(
         optimizer = DEVICE_OPTIMIZERS[config.optimizer](weight, schedule, device)
         pull = 0.0 if fixed else config.lambda_w
         frozen = not bool(weight[0].any())
-        tables.append(DeviceTable(part.reader, optimizer, pull=pull, frozen=frozen, fixed=fixed))
+        tables.append(DeviceTable(part.unit_kind, optimizer, pull=pull, frozen=frozen, fixed=fixed))
     return DeviceEngine(tables, composition.mode, config, teacher, capturing, processes)

@@ -123,7 +123,7 @@ def test_another_window_was_faster(ask, store):
     [
         ({"strength": 6}, "strength must be from 0 to 5, was 6"),
         ({"annotator": None}, "the name of an annotator must have"),
-        ({"skipped": "no"}, "expected true or false under 'skipped'"),
+        ({"skipped": "no"}, "skipped must be true or false"),
     ],
 )
 def test_wrong_answers_are_refused(ask, store, values, message):
@@ -142,7 +142,7 @@ def test_wrong_requests_are_refused(ask, store):
     for content, message in (
         (b"{", "an answer must be JSON"),
         (b"\xff", "an answer must be JSON"),
-        (b"[]", "expected an object"),
+        (b"[]", "must be an object"),
     ):
         answer = ask("PUT", "/answers/1", content=content)
         assert (answer.status_code, message in answer.json()["error"]) == (400, True), content[:10]

@@ -93,7 +93,7 @@ def stats(path, kind, write):
     column = column_of(kind)
     column = "1" if kind == SIDE else column
     corpus = open_corpus(path, columns=None if column is None else {"reference": column})
-    return list(chain.from_iterable(batch["sentence"].to_pylist() for batch in corpus.batches()))
+    return list(chain.from_iterable(batch["sentence"].to_pylist() for batch in corpus.batches(Report())))
 
 
 def dedup_(path, kind, write):

@@ -1,28 +1,22 @@
 """Exact copies against a dictionary, and near-duplicates against brute force: the first row is kept."""
 
+import itertools
+import tempfile
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from paranmt_hf.corpus.reading.evaluation_sets import EvaluationSentences
-from paranmt_hf.corpus.scoring.differences import Differences
-from paranmt_hf.corpus.selection import decontamination, duplicates, minhash
-from paranmt_hf.corpus.selection.decontamination import EvaluationText, NotInEvaluation
-from paranmt_hf.corpus.selection.duplicates import (
-    SIDES,
-    FirstCopies,
-    FirstOfLike,
-    Likeness,
-    NearDuplicateSearch,
-    decide_pairs,
-    unit_vectors,
-)
-from paranmt_hf.corpus.selection.minhash import BATCH, MinHash, Shingler, jaccard
+from paranmt_hf.corpus.selection.column_files import ColumnFile
+from paranmt_hf.corpus.selection.minhash import MinHash, Shingler, jaccard
+from paranmt_hf.corpus.selection.near_duplicates import CandidateFiles, NearDuplicateSearch, decide_pairs, sharing
+from paranmt_hf.corpus.selection.repeated_rows import FirstCopies, FirstOfLike, sides_of
 from paranmt_hf.text.definitions import words
 from paranmt_hf.util.progress import Progress
-from tests.refused import refused
 
 pytest.importorskip("duckdb")
 
@@ -44,7 +38,7 @@ def test_the_first_copy_by_id_is_kept(tmp_path, compared):
     sides[0][:3], sides[1][:3] = ["a b", "a", "A"], ["c", "b c", "b c"]
     table = pa.table({"id": np.arange(3000) * 2 + 5, "reference": sides[0], "translation": sides[1]})
     first: dict[tuple[str, ...], int] = {}
-    keys = zip(*(table[name].to_pylist() for name in SIDES[compared]), strict=True)
+    keys = zip(*(table[name].to_pylist() for name in sides_of(compared)), strict=True)
     rows = list(zip(table["id"].to_pylist(), keys, strict=True))
     for row, key in rows:
         first.setdefault(key, row)
@@ -76,32 +70,12 @@ SENTENCES = [
 TABLE = pa.table({"id": [10, 20, 30, 40, 50, 60], "reference": SENTENCES, "translation": SENTENCES[::-1]})
 
 
-class Lengths:
-    """An encoder for which sentences of as many characters are alike."""
-
-    identity = {"name": "lengths"}
-
-    def load(self):
-        return self
-
-    def encode(self, sentences: list[str]) -> np.ndarray:
-        return np.eye(80, dtype=np.float32)[[len(sentence) for sentence in sentences]]
-
-
 @pytest.mark.parametrize("size", [1, 4, 6])
 def test_near_duplicates_by_hand(tmp_path, size):
-    kept, firsts = judged(FirstOfLike("reference", Likeness()), TABLE, tmp_path / "work", size)
+    kept, firsts = judged(FirstOfLike("reference"), TABLE, tmp_path / "work", size)
     assert kept.tolist() == [True, True, False, False, True, False] and firsts.tolist() == [10, 10, 20]
     # Of pairs both sides count.
-    assert judged(FirstOfLike("pair", Likeness(0.9)), TABLE, tmp_path / "pairs", size)[0].all()
-
-
-def test_an_encoder_decides(tmp_path):
-    one = FirstOfLike("reference", Likeness(exhaustive=True), encoder=Lengths())
-    kept, firsts = judged(one, TABLE, tmp_path / "work", 6)
-    # The fourth has as many characters as the first.
-    assert kept.tolist() == [True, True, True, False, True, False] and firsts[1] == 20
-    assert one.identity["encoder"] == {"name": "lengths"} and one.identity["exhaustive"]
+    assert judged(FirstOfLike("pair", 0.9), TABLE, tmp_path / "pairs", size)[0].all()
 
 
 ROOMS = [
@@ -112,36 +86,18 @@ ROOMS = [
 ]
 
 
-def test_files_of_a_comparison_by_claims_do_not_stay(tmp_path):
-    texts = pa.array(SENTENCES)
-    sizes = []
-    for name, differences in (("plain", None), ("claims", Differences(lambda places: texts.take(pa.array(places))))):
-        (tmp_path / name).mkdir()
-        with closing(NearDuplicateSearch(tmp_path / name, Likeness(), differences=differences)) as search:
-            search.add([texts])
-            repeats = search.repeats(Progress("compare"))
-        assert repeats.tolist() == [-1, -1, 0, 0, -1, 1]
-        sizes.append(sum(path.stat().st_size for path in (tmp_path / name).iterdir()))
-    assert sizes[0] == sizes[1]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("compared", ["reference", "pair"])
-@pytest.mark.parametrize("encoder", [None, Lengths()])
-def test_sentences_of_one_template_are_kept(tmp_path, compared, encoder):
+def test_sentences_of_one_template_are_kept(tmp_path, compared):
     # A sentence that says the same in other words, of each; none is like only one of the first.
     again = [room.replace("The meeting of the team", "The team meeting") for room in ROOMS[:50]]
     sentences = [*ROOMS, *again]
-    columns = {"id": range(len(sentences)), "reference": sentences, "translation": sentences}
-    likeness = Likeness(0.5) if encoder is None else Likeness(exhaustive=True)
-    table = pa.table({name: pa.array(values) for name, values in columns.items()})
-    one = FirstOfLike(compared, likeness, encoder=encoder, keep_differing=True)
+    table = pa.table({"id": range(len(sentences)), "reference": sentences, "translation": sentences})
+    one = FirstOfLike(compared, 0.5, keep_differing=True)
     kept, firsts = judged(one, table, tmp_path / "work", 40)
-    assert kept[: len(ROOMS)].all()
-    if encoder is None:
-        assert not kept[len(ROOMS) :].any()
-        assert firsts.tolist() == list(range(len(again)))
-    dropped = FirstOfLike(compared, likeness, encoder=encoder)
+    assert kept.tolist() == [True] * len(ROOMS) + [False] * len(again)
+    assert firsts.tolist() == list(range(len(again)))
+    dropped = FirstOfLike(compared, 0.5)
     assert judged(dropped, table, tmp_path / "all", 40)[0].sum() < len(ROOMS)
     assert one.identity != dropped.identity
 
@@ -180,13 +136,13 @@ def first_is_kept(alike: np.ndarray) -> np.ndarray:
     return repeats
 
 
-def find(documents, folder, likeness=None, batch=100, encoder=None) -> np.ndarray:
+def find(documents, folder, batch=100) -> np.ndarray:
     folder.mkdir()
-    found = NearDuplicateSearch(folder, likeness or Likeness(), encoder=encoder)
-    for start in range(0, len(documents), batch):
-        found.add([pa.array(column) for column in zip(*documents[start : start + batch], strict=True)])
-    assert len(found) == len(documents)
-    return found.repeats(Progress("compare"))
+    with closing(NearDuplicateSearch(folder)) as found:
+        for start in range(0, len(documents), batch):
+            found.add([pa.array(column) for column in zip(*documents[start : start + batch], strict=True)])
+        assert len(found) == len(documents)
+        return found.repeats(Progress("compare"))
 
 
 @pytest.mark.slow
@@ -202,48 +158,38 @@ def test_equal_to_brute_force(sides, tmp_path):
 
 
 @pytest.mark.slow
-def test_batches_and_parts_of_a_sort_make_no_difference(tmp_path, monkeypatch):
+def test_batches_make_no_difference(tmp_path):
     documents = documents_of(600, 1, 3)
     whole = find(documents, tmp_path / "whole", batch=600)
     assert (whole >= 0).any()
-    for module, name, value in (
-        *((minhash, "SORTED_AT_ONCE", 100), (minhash, "BLOCK", 64)),
-        *((minhash, "_READ", 37), (duplicates, "_COMPARED", 11)),
-    ):
-        monkeypatch.setattr(module, name, value)
     assert find(documents, tmp_path / "parts", batch=7).tolist() == whole.tolist()
 
 
-class Bags:
-    """An encoder whose vectors count words."""
-
-    def encode(self, sentences: list[str]) -> np.ndarray:
-        vectors = np.zeros((len(sentences), len(WORDS)), np.float32)
-        for row, sentence in enumerate(sentences):
-            for word in words(sentence):
-                vectors[row, WORDS.index(word)] += 1
-        return vectors
-
-
-def test_all_cosines_equal_brute_force(tmp_path, monkeypatch):
-    monkeypatch.setattr(duplicates, "_ROWS", 50)
-    documents = documents_of(300, 1, 5)
-    vectors = unit_vectors(Bags().encode([document[0] for document in documents]))
-    expected = first_is_kept(vectors @ vectors.T >= 0.901)
-    assert (expected >= 0).sum() > 50
-    found = find(documents, tmp_path / "work", Likeness(0.901, exhaustive=True), encoder=Bags())
-    assert found.tolist() == expected.tolist()
+@given(st.lists(st.integers(0, 9), max_size=60), st.integers(0, 2**63), st.integers(1, 30), st.integers(1, 9))
+def test_parts_of_a_sort_make_no_difference(groups, factor, sorted_at_once, read_at_once):
+    """Documents of one key are pairs, whatever is sorted and read at once."""
+    with tempfile.TemporaryDirectory() as folder, closing(ColumnFile(Path(folder) / "keys", np.uint64)) as keys:
+        # Odd, so that different groups have different keys, which differ in their upper bits too.
+        keys.append(np.array(groups, np.uint64) * np.uint64(factor | 1) << np.uint64(8))
+        sizes = {"sorted_at_once": sorted_at_once, "read_at_once": read_at_once}
+        leave_out = np.zeros(len(groups), bool)
+        found = [pair for parts in sharing(keys, 5, leave_out, **sizes) for pair in zip(*parts, strict=True)]
+        whole = [pair for parts in sharing(keys, 5, leave_out) for pair in zip(*parts, strict=True)]
+    assert sorted(found) == sorted(whole)
+    assert all(groups[earlier] == groups[later] and earlier < later for earlier, later in found)
 
 
-def test_candidates_that_an_encoder_decides_are_alike(tmp_path):
-    documents = documents_of(300, 2, 6)
-    found = find(documents, tmp_path / "work", encoder=Bags())
-    sides = [unit_vectors(Bags().encode(list(side))) for side in zip(*documents, strict=True)]
-    vectors = unit_vectors(np.hstack(sides))
-    later = np.flatnonzero(found >= 0)
-    assert len(later) > 50
-    assert ((vectors[later] * vectors[found[later]]).sum(axis=1) > 0.9495).all()
-    assert (found[found[later]] == -1).all()
+def test_pairs_are_read_by_their_later_documents(tmp_path):
+    random = np.random.default_rng(4)
+    later = random.integers(1, 300, 2000)
+    earlier = (later * random.random(2000)).astype(np.int64)
+    candidates = CandidateFiles(tmp_path, 300, block=64)
+    for start in range(0, 2000, 700):
+        candidates.append(earlier[start : start + 700], later[start : start + 700])
+    parts = [part for block in range(candidates.blocks) for part in candidates.parts(block, at_once=11)]
+    found = [(second, first) for part in parts for first, second in zip(*part, strict=True)]
+    assert found == sorted(set(zip(later.tolist(), earlier.tolist(), strict=True)))
+    assert all(one[1][-1] < two[1][0] for one, two in itertools.pairwise(parts))
 
 
 def test_a_chain_by_hand():
@@ -255,8 +201,7 @@ def test_a_chain_by_hand():
 
 def test_empty_documents_and_sides(tmp_path):
     assert find([("",), ("",), ("a b",), ("",)], tmp_path / "work").tolist() == [-1] * 4
-    (tmp_path / "none").mkdir()
-    assert NearDuplicateSearch(tmp_path / "none", Likeness()).repeats(Progress("compare")).tolist() == []
+    assert find([], tmp_path / "none").tolist() == []
     # A pair is not like the pair turned round.
     documents = [("a man eats", "two dogs"), ("two dogs", "a man eats"), ("a man eats", "two dogs")]
     assert find(documents, tmp_path / "sides").tolist() == [-1, -1, 0]
@@ -267,9 +212,7 @@ def test_similarity_by_hand():
     right = Shingler().sets([pa.array(["a b c e", "One", "two one", ""])])
     # ab bc cd with ab bc ce: two of four.
     assert jaccard(left, right).tolist() == [0.5, 1.0, 0.0, 1.0]
-    assert np.diff(left.offsets).tolist() == [3, 1, 1, 0]
-    with pytest.raises(AssertionError):
-        Shingler().sets([pa.array(["a"] * (BATCH + 1))])
+    assert np.diff(left.bounds).tolist() == [3, 1, 1, 0]
 
 
 def test_minhash_estimates_similarity():
@@ -277,85 +220,3 @@ def test_minhash_estimates_similarity():
     sets = Shingler().sets([pa.array([" ".join(map(str, range(60))), " ".join(map(str, range(20, 80)))])])
     keys = MinHash(2000, 1).keys(sets)
     assert (keys[:, 0] == keys[:, 1]).mean() == pytest.approx(39 / 79, abs=0.035)
-
-
-def plain(sentence: str) -> tuple[str, ...]:
-    return tuple(token for token in words(sentence) if any(map(str.isalnum, token)))
-
-
-def brute_force(sentences: list[str], evaluation: list[str], ngram: int, min_words: int) -> list[bool]:
-    whole = {plain(sentence) for sentence in evaluation if len(plain(sentence)) >= min_words}
-    runs = {plain(text)[at : at + ngram] for text in evaluation for at in range(len(plain(text)) - ngram + 1)}
-    found = []
-    for sentence in sentences:
-        tokens = plain(sentence)
-        shared = any(tokens[at : at + ngram] in runs for at in range(len(tokens) - ngram + 1))
-        found.append(tokens in whole or shared)
-    return found
-
-
-def random_sentences(count: int, seed: int, vocabulary: str) -> list[str]:
-    generator = np.random.default_rng(seed)
-    parts = vocabulary.split()
-    return [" ".join(generator.choice(parts, generator.integers(0, 18))) for _ in range(count)]
-
-
-VOCABULARY = "the The cat dog , . - naïve"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("ngram", "min_words"), [(2, 1), (4, 3), (8, 4), (30, 1)])
-def test_copies_of_evaluation_text_equal_brute_force(ngram, min_words):
-    evaluation = random_sentences(60, 1, VOCABULARY)
-    sentences = random_sentences(2_000, 2, f"{VOCABULARY} it's")
-    text = EvaluationText(evaluation, ngram=ngram, min_words=min_words)
-    expected = brute_force(sentences, evaluation, ngram, min_words)
-    assert 0 < sum(expected) < len(sentences)
-    assert text.found_in(pa.array(sentences)).tolist() == expected
-    # Batches make no difference.
-    parts = [text.found_in(pa.array(sentences[at : at + 7])) for at in range(0, len(sentences), 7)]
-    assert np.concatenate(parts).tolist() == expected
-
-
-def test_words_decide_when_hashes_are_equal(monkeypatch):
-    zeros = lambda self, starts, ends: np.zeros(len(starts), np.uint64)  # noqa: E731
-    monkeypatch.setattr(decontamination._RunHashes, "of", zeros)
-    text = EvaluationText(["k l m n", "five six seven eight"])
-    found = text.found_in(
-        pa.array(["n m l k", "K, L m n!", "k l m n k", "Five six, seven eight.", "five six seven n"])
-    )
-    assert found.tolist() == [False, True, False, True, False]
-
-
-def test_what_does_not_count():
-    """Case, punctuation, white space and the kind of apostrophe do not."""
-    text = EvaluationText(["It's a dog - isn't it?"])
-    assert text.found_in(pa.array(["it\u2019s  A DOG, ISN'T IT", "it is a dog isn't it"])).tolist() == [True, False]
-
-
-def test_filter():
-    table = pa.table({"reference": ["The cat sat down.", "x"], "translation": ["A cat sat.", "the cat sat down"]})
-    found = EvaluationSentences(["the cat sat down"], ["sets/cats.txt"], {"sets/cats.txt": 1}, {})
-    one = NotInEvaluation(found, EvaluationText(found.texts))
-    assert one.judge(table).kept.tolist() == [False, False]
-    assert one.judge(table.slice(0, 0)).kept.tolist() == []
-    assert one.identity["sentences"] == found.checksum
-    assert one.explain(table) == [("the cat sat down", "sets/cats.txt")] * 2
-
-
-def test_each_dropped_row_names_the_sentence_that_it_shares():
-    """A whole sentence before one that shares eight words; the reference's before the translation's."""
-    run = "one two three four five six seven eight"
-    evaluation = ["nobody saw the dog", f"zero {run} nine", f"before {run}", run]
-    text = EvaluationText(evaluation)
-    sides = pa.array([f"so {run} ten", f"{run}!", f"it was zero {run}", "the dog saw nobody", "Nobody saw the dog"])
-    named = [text.sentences[item] if item >= 0 else None for item in text.items_of(sides).tolist()]
-    assert named[1:] == [run, named[2], None, "nobody saw the dog"] and run in named[0] and run in named[2]
-
-
-def test_nothing_to_find():
-    with refused():
-        EvaluationText(["one two three", "..."])
-    text = EvaluationText(["one two three four"])
-    assert text.found_in(pa.array([], pa.string())).tolist() == []
-    assert text.found_in(pa.array(["", "?!"])).tolist() == [False, False]

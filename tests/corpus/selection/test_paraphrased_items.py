@@ -7,7 +7,6 @@ import pytest
 
 from paranmt_hf.corpus.reading.evaluation_sets import EvaluationSentences, read_sentences
 from paranmt_hf.corpus.scoring.mismatch_columns import MismatchReader
-from paranmt_hf.corpus.selection import paraphrased_items
 from paranmt_hf.corpus.selection.paraphrased_items import COUNTED, ItemMeanings, NotParaphrased
 from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
 from paranmt_hf.corpus.selection.select import select
@@ -44,15 +43,14 @@ def oracle(texts, items, similarity):
 
 
 @pytest.mark.slow
-def test_scores_and_items_equal_brute_force(monkeypatch):
-    monkeypatch.setattr(paraphrased_items, "_ROWS", 7)
+def test_scores_and_items_equal_brute_force():
     pairs = sample()
     items = sorted({first for first, _ in pairs[:60]})
     texts = [second for _, second in pairs[:60]] + ["there are 3 dogs in Paris .", "there are 4 dogs in Paris ."]
     items.append("there are 3 dogs in Paris .")
     meanings = ItemMeanings(evaluation(items), NamedEncoder(), 0.6)
     assert meanings.items == items
-    scores, found = meanings.nearest(pa.array(texts))
+    scores, found = meanings.nearest(pa.array(texts), at_once=7)
     expected = oracle(texts, items, 0.6)
     assert found.tolist() == [item for _, item in expected] and 10 < (found >= 0).sum() < len(texts)
     np.testing.assert_allclose(scores, [score for score, _ in expected], atol=1e-5)

@@ -262,7 +262,7 @@ def test_stopped_and_continued(whole, tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("other", [ReleaseFilter(tenths="3-8,10", max_length=7), ReleaseFilter(max_length=12)])
 def test_stopped_and_begun_with_other_filters(whole, tmp_path, monkeypatch, other):
-    from paranmt_hf.corpus.selection.duplicates import FirstCopies
+    from paranmt_hf.corpus.selection.repeated_rows import FirstCopies
 
     monkeypatch.setattr(run_filters, "KEEP_SECONDS", -1.0)
     with monkeypatch.context() as patch:

@@ -1,19 +1,26 @@
 """`describe_corpora`: corpora of all kinds side by side, and figures that fit together."""
 
+import gzip
 import json
 import math
 import shutil
+from collections import Counter
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from paranmt_hf import StatsConfig, describe_corpora
 from paranmt_hf.corpus.parsing.trees import Tree
 from paranmt_hf.corpus.release.release import read_tables, release_files
-from paranmt_hf.corpus.statistics.describe import CorpusStatistics, ParsingConfig, StatsConfig, describe_corpora
-from paranmt_hf.errors import InputError
+from paranmt_hf.corpus.statistics.describe import CorpusStatistics, ParsingConfig
+from paranmt_hf.corpus.statistics.diversity import BINS, entropy
 from paranmt_hf.text.definitions import words
 from paranmt_hf.util.records import from_json
+from tests.refused import refused
 
 
 class Words:
@@ -48,6 +55,49 @@ def test_a_release_is_measured_whole(release):
     assert found.parses is None
 
 
+def test_entropy_by_hand():
+    assert entropy([1, 1, 1, 1]) == pytest.approx(math.log(4))
+    assert entropy([3, 1, 0]) == pytest.approx(-(0.75 * math.log(0.75) + 0.25 * math.log(0.25)))
+    assert entropy([7]) == 0.0
+    assert entropy([]) is None and entropy([0, 0]) is None
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=20).filter(any))
+def test_entropy_is_between_none_and_equal_shares(counts):
+    value, seen = entropy(counts), sum(count > 0 for count in counts)
+    assert -1e-12 <= value <= math.log(seen) + 1e-12
+    assert entropy([3 * count for count in counts]) == pytest.approx(value, abs=1e-12)
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_beside_plain_loops_on_real_sentences(real_sentences, tmp_path, background):
+    scores = np.linspace(-0.5, 1, len(real_sentences[1::2]))
+    table = {"reference": real_sentences[1::2], "para_score": pa.array(scores)}
+    pq.write_table(pa.table(table), tmp_path / "pairs.parquet")
+    (tmp_path / "other.txt").write_text("\n".join(real_sentences[::2]), encoding="utf8")
+    text = tmp_path / "other.txt" if background else None
+    (found,) = describe_corpora(tmp_path / "pairs.parquet", idf_text=text).corpora
+
+    sentences = real_sentences[1::2]
+    counted = real_sentences[::2] if background else sentences
+    seen = Counter(token for sentence in counted for token in set(words(sentence)))
+    counts = Counter(token for sentence in sentences for token in words(sentence))
+    lengths = [len(words(sentence)) for sentence in sentences]
+    rarity = [
+        np.mean([math.log(len(counted) / max(1, seen[token])) for token in words(sentence)]) for sentence in sentences
+    ]
+    total = sum(counts.values())
+    assert (found.tokens, found.types, found.measured, found.size) == (total, len(counts), *[len(sentences)] * 2)
+    assert found.distinct == len(set(sentences))
+    for spread, values in ((found.length, lengths), (found.idf, rarity), (found.para_score, scores)):
+        assert (spread.mean, spread.deviation) == pytest.approx((np.mean(values), np.std(values)))
+        assert sum(spread.histogram) == spread.sentences == len(sentences)
+    low, high, bins = BINS["length"]
+    assert found.length.histogram == np.histogram(np.clip(lengths, low, high), bins, (low, high))[0].tolist()
+    shares = [count / total for count in counts.values()]
+    assert found.vocabulary_entropy == pytest.approx(-sum(share * math.log(share) for share in shares))
+
+
 def test_figures_of_a_text_by_hand(text):
     (found,) = describe_corpora(text).corpora
     assert (found.name, found.size, found.measured, found.dropped) == ("text.txt", 3, 3, {"empty": 1})
@@ -61,8 +111,6 @@ def test_figures_of_a_text_by_hand(text):
 
 def test_document_frequencies_of_another_text(text, tmp_path):
     other = tmp_path / "wiki.gz"
-    import gzip
-
     other.write_bytes(gzip.compress(b"a dog .\na a\nb\nc\n"))
     record = describe_corpora(text, idf_text=other)
     idf = {"a": math.log(2), "dog": math.log(4), ".": math.log(4)}
@@ -111,6 +159,29 @@ def test_by_origin(tmp_path, text):
     assert "1 of 2 have a paraphrase score" in record.summary()
 
 
+def test_columns_of_a_file(tmp_path):
+    table = {
+        "english": ["a  b", None, "c", " ", "d", "e" * 1001],
+        "reference": ["r0", "r1", "r2", "r3", "r4", "r5 x"],
+        "score": pa.array([0.5, 0.1, None, 0.2, 0.25, 0.9], pa.float64()),
+    }
+    pq.write_table(pa.table(table), tmp_path / "pairs.parquet")
+    columns = {"reference": "english", "para_score": "score"}
+    (found,) = describe_corpora(tmp_path / "pairs.parquet", columns=columns).corpora
+    assert (found.size, found.tokens, found.dropped) == (3, 4, {"empty": 2, "over-long": 1})
+    assert (found.para_score.sentences, found.para_score.mean) == (2, 0.375)
+    (found,) = describe_corpora(tmp_path).corpora
+    assert (found.size, found.tokens, found.para_score) == (6, 7, None)
+
+
+def test_too_many_origins(tmp_path):
+    path, config = tmp_path / "many.parquet", StatsConfig(by_origin=True)
+    origins = [f"o{index}" for index in range(101)]
+    pq.write_table(pa.table({"reference": origins, "origin": origins}), path)
+    with refused():
+        describe_corpora(path, config=config)
+
+
 def test_each_sample_has_a_file_of_its_own(tmp_path):
     origins = ["a/b", "a b", "x" * 300, "a/b"]
     pq.write_table(pa.table({"reference": list("pqrs"), "origin": origins}), tmp_path / "c.parquet")
@@ -126,9 +197,8 @@ def test_a_sample_does_not_replace_another_file(text, tmp_path):
     corpus.write_bytes(text.read_bytes())
     for _ in range(2):
         describe_corpora(text, config=config, write_samples=tmp_path / "new")
-    with pytest.raises(InputError) as refused:
+    with refused("write_samples", path=corpus):
         describe_corpora(text, config=config, write_samples=corpus.parent)
-    assert (refused.value.option, refused.value.path) == ("write_samples", corpus)
     assert corpus.read_bytes() == text.read_bytes()
 
 
@@ -157,20 +227,31 @@ def test_kept_trees_of_an_interrupted_run(text, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "option"),
     [
-        ({"data": []}, "name what to measure"),
-        ({"columns": {"reference": "x"}}, "`columns` is for files with columns"),
-        ({"columns": {"source": "x"}}, "`columns` can name reference, translation, para_score, origin, not source"),
-        ({"parser": ["link-grammar", "stanza"]}, "for all corpora, or one name or file .* expected 1, got 2"),
-        ({"parser": ["none"]}, "parser none: there is no such file; expected link-grammar, stanza"),
-        ({"config": StatsConfig(by_origin=True)}, "`by_origin`: text.txt has no column origin"),
-        ({"idf_text": "none"}, "none: there is no such file"),
+        ({"data": []}, None),
+        ({"data": "none"}, None),
+        ({"data": "folder"}, None),
+        ({"data": "blank"}, None),
+        ({"data": "broken.parquet"}, None),
+        ({"data": "twice.parquet", "columns": {"reference": "text"}}, "columns"),
+        ({"data": "twice.parquet"}, None),
+        ({"columns": {"reference": "x"}}, "columns"),
+        ({"columns": {"source": "x"}}, "columns"),
+        ({"parser": ["link-grammar", "stanza"]}, "parser"),
+        ({"parser": ["none"]}, "parser"),
+        ({"config": StatsConfig(by_origin=True)}, "by_origin"),
+        ({"idf_text": "none"}, None),
     ],
 )
-def test_what_cannot_be_done(text, options, message, monkeypatch):
+def test_what_cannot_be_done(text, options, option, monkeypatch):
     monkeypatch.chdir(text.parent)
-    with pytest.raises(InputError, match=message):
+    (text.parent / "folder").mkdir()
+    (text.parent / "blank").write_text("\n\n")
+    (text.parent / "broken.parquet").write_text("text")
+    twice = pa.Table.from_arrays([pa.array(["a"])] * 3, names=["other", "text", "text"])
+    pq.write_table(twice, "twice.parquet")
+    with refused(option):
         describe_corpora(**{"data": "text.txt", **options})
 
 

@@ -13,10 +13,10 @@ from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer, models
 
 import paranmt_hf
+from paranmt_hf.encoders.config import FAMILIES
 from paranmt_hf.encoders.export import graph
 from paranmt_hf.encoders.export.export import export_encoder, formats
 from paranmt_hf.encoders.export.formats import card
-from paranmt_hf.encoders.families import FAMILIES
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_averages import WordEmbedding
 from paranmt_hf.encoders.named_encoder import NamedEncoder

@@ -1,43 +1,45 @@
-"""Pieces of sentences, tokens of trees, pairs of pieces on disk, batches of similar length, and templates."""
+"""Pieces of sentences, tokens of trees, pairs of pieces on disk, and batches of similar length."""
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from paranmt_hf.paraphrase.models import train_tokenizer, train_tree_tokenizer
-from paranmt_hf.paraphrase.pieces import Batches, PieceStore, collate, read_summary, write_pieces
-from paranmt_hf.paraphrase.templates import KnownTemplates
+from paranmt_hf.paraphrase.batches import Batches, collate
+from paranmt_hf.paraphrase.new_models import train_tokenizer, train_tree_tokenizer
+from paranmt_hf.paraphrase.training_data import PieceStore, read_summary, write_pieces
 from tests.refused import refused
 
 TEXT = ["a man is playing a guitar .", "the man plays the guitar .", "a dog runs in the snow ."] * 5
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return train_tokenizer([TEXT], 300)
+TOKENIZER = train_tokenizer([TEXT], 300)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=30))
 def test_no_character_is_unknown(text):
-    tokenizer = _TOKENIZER
-    ids = tokenizer(text, split_special_tokens=True).input_ids
-    assert tokenizer.decode(ids, skip_special_tokens=True).removeprefix(" ") == text.removeprefix(" ")
+    ids = TOKENIZER(text, split_special_tokens=True).input_ids
+    assert TOKENIZER.decode(ids, skip_special_tokens=True).removeprefix(" ") == text.removeprefix(" ")
     assert ids[-1] == 2 and max(ids) < 300 and not {0, 1} & set(ids)
 
 
-_TOKENIZER = train_tokenizer([TEXT], 300)
-
-
-def test_equal_text_gives_equal_pieces(tokenizer, tmp_path):
+def test_equal_text_gives_equal_pieces(tmp_path):
     halves = [TEXT[:4], TEXT[4:]]
-    assert train_tokenizer(halves, 300).backend_tokenizer.to_str() == tokenizer.backend_tokenizer.to_str()
-    tokenizer.save_pretrained(tmp_path)
+    assert train_tokenizer(halves, 300).backend_tokenizer.to_str() == TOKENIZER.backend_tokenizer.to_str()
+    TOKENIZER.save_pretrained(tmp_path)
     again = AutoTokenizer.from_pretrained(tmp_path)
-    assert again("a dog plays").input_ids == tokenizer("a dog plays").input_ids
+    assert again("a dog plays").input_ids == TOKENIZER("a dog plays").input_ids
     assert (again.pad_token_id, again.bos_token_id, again.eos_token_id) == (0, 1, 2)
+
+
+def test_tokens_of_trees():
+    trees = ["(S(NP(DT)(NN))(VP(VBZ)(NP(DT)(NN)))(.))", "(SQ(VBZ)(NP(DT)(NN))(NP(DT)(NN))(?))"]
+    tokenizer = train_tree_tokenizer([trees, ["(S)"]])
+    ids = tokenizer(trees).input_ids
+    assert [len(own) for own in ids] == [2 * tree.count("(") + 1 for tree in trees]
+    assert tokenizer.batch_decode(ids, skip_special_tokens=True) == trees
+    assert all(own[-1] == tokenizer.eos_token_id and tokenizer.unk_token_id not in own for own in ids)
+    assert tokenizer.convert_ids_to_tokens(tokenizer("(S(NP))").input_ids) == ["(S", "(NP", ")", ")", "</s>"]
+    assert tokenizer("(XX)").input_ids == [tokenizer.unk_token_id, tokenizer.convert_tokens_to_ids(")"), 2]
 
 
 def write(folder, rows, *, most=10, held_out=0.0):
@@ -63,36 +65,28 @@ def test_pairs_come_back(tmp_path):
     sources, targets = store.take(np.array([2, 0]))
     assert [ids.tolist() for ids in sources] == [[3] * 4, [0] * 2]
     assert [ids.tolist() for ids in targets] == [[103] * 2, [100] * 3]
-    batch = collate(sources, targets, pad=9)
+    batch = collate([sources, targets], pad=9)
     assert batch["input_ids"].tolist() == [[3, 3, 3, 3], [0, 0, 9, 9]]
     assert batch["attention_mask"].tolist() == [[1, 1, 1, 1], [1, 1, 0, 0]]
     assert batch["labels"].tolist() == [[103, 103, -100], [100, 100, 100]]
     assert len(PieceStore(tmp_path, "held-out")) == 0
     assert read_summary(tmp_path).pairs == {"train": 3, "held-out": 0}
-
-
-def test_a_damaged_file_is_noticed(tmp_path):
-    write(tmp_path, [(2, 3), (1, 1)])
     path = tmp_path / "train-source.ids"
     path.write_bytes(bytes([1]) + path.read_bytes()[1:])
     assert read_summary(tmp_path) is None
 
 
 def test_a_share_of_the_keys_is_held_out_whatever_else_is_there(tmp_path):
-    write(tmp_path / "a", [(1, 1)] * 2000, held_out=0.1)
-    write(tmp_path / "b", [(1, 1)] * 1000, held_out=0.1)
-    parts = [
-        {int(ids[0]) for ids in PieceStore(tmp_path / name, "held-out").take(np.arange(count))[0]}
-        for name, count in (
-            ("a", len(PieceStore(tmp_path / "a", "held-out"))),
-            ("b", len(PieceStore(tmp_path / "b", "held-out"))),
-        )
-    ]
-    assert 150 < len(parts[0]) < 250
-    assert {number for number in parts[0] if number < 1000} == parts[1]
+    found = []
+    for count in (2000, 1000):
+        write(tmp_path / str(count), [(1, 1)] * count, held_out=0.1)
+        store = PieceStore(tmp_path / str(count), "held-out")
+        found.append({int(ids[0]) for ids in store.take(np.arange(len(store)))[0]})
+    assert 150 < len(found[0]) < 250
+    assert {number for number in found[0] if number < 1000} == found[1]
 
 
-def test_nothing_left_is_told(tmp_path):
+def test_without_pairs_that_are_short_enough_there_is_nothing_to_train_on(tmp_path):
     with refused():
         write(tmp_path, [(11, 1), (1, 11)])
 
@@ -118,24 +112,3 @@ def test_epochs_differ(tmp_path):
     batches = Batches(PieceStore(tmp_path, "train"), 30, epochs=2, seed=1, pad=0)
     assert batches.per_epoch == 6
     assert sorted(batches.pairs(0)) != sorted(batches.pairs(6))
-
-
-def test_tokens_of_trees():
-    trees = ["(S(NP(DT)(NN))(VP(VBZ)(NP(DT)(NN)))(.))", "(SQ(VBZ)(NP(DT)(NN))(NP(DT)(NN))(?))"]
-    tokenizer = train_tree_tokenizer([trees, ["(S)"]])
-    ids = tokenizer(trees).input_ids
-    assert [len(own) for own in ids] == [2 * tree.count("(") + 1 for tree in trees]
-    assert tokenizer.batch_decode(ids, skip_special_tokens=True) == trees
-    assert all(own[-1] == tokenizer.eos_token_id and tokenizer.unk_token_id not in own for own in ids)
-    assert tokenizer.convert_ids_to_tokens(tokenizer("(S(NP))").input_ids) == ["(S", "(NP", ")", ")", "</s>"]
-    assert tokenizer("(XX)").input_ids == [tokenizer.unk_token_id, tokenizer.convert_tokens_to_ids(")"), 2]
-
-
-def test_chosen_templates():
-    templates = KnownTemplates(
-        {"(S(NP)(VP))": 9, "(S(S)(S))": 5, "(SBARQ(WHNP)(SQ))": 3, "(FRAG(NP))": 2, "(S(VP)(NP))": 1}
-    )
-    with refused("templates"):
-        templates.chosen(["(S(NP)(VP)(.))"])
-    assert templates.chosen(2) == ["(S(NP)(VP))", "(S(S)(S))"]
-    assert templates.chosen(["(S(S)(S))", "(S(S)(S))"]) == ["(S(S)(S))"]

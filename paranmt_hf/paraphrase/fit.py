@@ -1,0 +1,221 @@
+"""The models of a paraphraser from initial weights to the final folder."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import torch
+
+from paranmt_hf.corpus.parsing.trees import template_of
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import Model, locate
+from paranmt_hf.paraphrase.batches import Batches
+from paranmt_hf.paraphrase.card import card_values, paraphraser_card
+from paranmt_hf.paraphrase.control import measure_control
+from paranmt_hf.paraphrase.models import EncoderDecoder, ParaphraserModels, read_models
+from paranmt_hf.paraphrase.new_models import new_models
+from paranmt_hf.paraphrase.record import (
+    ParaphraserRecord,
+    ParaphraserSettings,
+    ParseGenerator,
+    TrainingCourse,
+)
+from paranmt_hf.paraphrase.trainer import measure, train_pieces
+from paranmt_hf.paraphrase.training_data import (
+    MAX_TREE,
+    Cut,
+    PieceStore,
+    PieceSummary,
+    TrainingPairs,
+    read_summary,
+    write_pieces,
+)
+from paranmt_hf.training.checkpoint import read_checkpoint, set_weights, weights_of, write_checkpoint
+from paranmt_hf.util.files import new_folder
+from paranmt_hf.util.records import from_json, made_with
+from paranmt_hf.util.wording import counted
+
+logger = logging.getLogger(__name__)
+PACKAGES = ("torch", "transformers", "tokenizers", "sacrebleu")
+# Maximum number of templates that are kept, the most frequent ones; long sentences have flat trees of any shape.
+MAX_TEMPLATES = 100_000
+
+
+@dataclass(frozen=True)
+class Task:
+    """A model to train.
+
+    `columns` are those of its source, target, control if there is one, and key, in `TrainingPairs.tables`; `longest`
+    is the maximum number of pieces of a source or target; `template_of` gives the template of a target that is a tree.
+    """
+
+    name: str
+    own: EncoderDecoder
+    columns: tuple[str, ...]
+    longest: int
+    template_of: Callable[[str], str] | None = None
+
+
+def make_paraphraser(
+    settings: ParaphraserSettings,
+    inputs: dict[str, str],
+    text: TrainingPairs,
+    base: Model | None,
+    work: Path,
+    folder: Path,
+    name: str,
+) -> ParaphraserRecord:
+    """Train one model after the other, and write them with their tokenizers and the card.
+
+    Args:
+        settings: What determines the result.
+        inputs: Names of the inputs.
+        text: The pairs.
+        base: The model to train further, in place of a new one.
+        work: The work folder.
+        folder: The folder of the result.
+        name: Its name.
+    """
+    templates = count_templates(text) if text.controlled else {}
+    dropped = dict(text.dropped)
+    models = read_models(base) if base else _initial_models(text, templates, work / "initial")
+    tasks = _tasks(models, text.training.max_pieces)
+    main, first = tasks[-1], tasks[0]
+    if main.own.positions is not None and main.own.positions < main.longest:
+        raise InputError(
+            f"max_pieces {main.longest} is more than the {main.own.positions} positions of {inputs['base']}",
+            option="max_pieces",
+        )
+    summaries = {task.name: _cut(text, task, work / f"pieces-of-{task.name}") for task in tasks}
+    courses = {task.name: _train(text, task, work) for task in tasks}
+    models.save(folder)
+    parses = None
+    if text.controlled:
+        parses = ParseGenerator(
+            without_tree=dropped["without_tree"],
+            long_trees=dropped["long_trees"],
+            same_template=dropped.get("same_template", 0),
+            templates=len(templates),
+            tree_tokens=len(first.own.tokenizer),
+            course=courses[first.name],
+            control=measure_control(folder, text, inputs.get("parser")),
+        )
+    summary = summaries[main.name]
+    record = ParaphraserRecord(
+        settings=settings,
+        inputs=inputs,
+        pairs=summary.pairs["train"],
+        held_out=summary.pairs["held-out"],
+        too_long=summary.too_long,
+        left_out=summary.left_out,
+        course=courses[main.name],
+        model_type=main.own.model.config.model_type,
+        parameters=models.parameters,
+        pieces=len(main.own.tokenizer),
+        device="cpu" if text.training.device == "cpu" or not torch.cuda.is_available() else "cuda",
+        parses=parses,
+        **made_with(*PACKAGES),
+    )
+    card = paraphraser_card(card_values(name, record, models.templates))
+    (folder / "README.md").write_text(card, encoding="utf8", newline="\n")
+    return record
+
+
+def count_templates(text: TrainingPairs) -> dict[str, int]:
+    """Count the templates of the targets, the most frequent first."""
+    counts = Counter[str]()
+    for table in text.tables("read"):
+        for entry in table["template"].value_counts().to_pylist():
+            counts[entry["values"]] += entry["counts"]
+    if not counts:
+        raise InputError(
+            f"nothing to train on: {text.pairs.left_out}; of the others {text.dropped['without_tree']:,} have a "
+            f"sentence without a tree, {text.dropped['long_trees']:,} a tree of more than {MAX_TREE} tokens, and "
+            f"{text.dropped['same_template']:,} two trees of one template (see `same_template`); check the data and "
+            "the options that select them"
+        )
+    order = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    return dict(order[:MAX_TEMPLATES])
+
+
+def _initial_models(text: TrainingPairs, templates: dict[str, int], folder: Path) -> ParaphraserModels:
+    """Create the initial models with their tokenizers, or read those of an earlier run."""
+    if not folder.exists():
+        with new_folder(folder) as aside:
+            new_models(text, templates).save(aside)
+    return read_models(locate(folder))
+
+
+def _tasks(models: ParaphraserModels, longest: int) -> list[Task]:
+    """The models to train; the last one generates sentences."""
+    if models.parses is None:
+        return [Task("paraphrases", models.paraphrases, ("source", "target", "reference"), longest)]
+    trees = ("source_parse", "target_parse", "template", "reference")
+    sentences = ("source", "target", "target_parse", "reference")
+    return [
+        Task("parses", models.parses, trees, MAX_TREE, template_of),
+        Task("paraphrases", models.paraphrases, sentences, longest),
+    ]
+
+
+def _cut(text: TrainingPairs, task: Task, folder: Path) -> PieceSummary:
+    """Encode all pairs to pieces, unless an earlier run did."""
+    if (found := read_summary(folder)) is not None:
+        return found
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    cuts: dict[str, Cut] = {"source": task.own.cut, "target": task.own.cut_targets}
+    if task.own.controls is not None:
+        cuts["control"] = task.own.cut_controls
+
+    def columns() -> Iterator[tuple[pa.ChunkedArray, ...]]:
+        for table in text.tables(f"cut {task.name}"):
+            yield tuple(table[name] for name in task.columns)
+
+    summary = write_pieces(
+        columns(),
+        folder,
+        cuts,
+        longest=task.longest,
+        held_out=text.training.held_out,
+        left_out=lambda: text.pairs.left_out_by,
+    )
+    if summary.left_out:
+        logger.info(text.pairs.left_out)
+    logger.info(
+        f"{counted(summary.pairs['train'], 'pair')}, {summary.pairs['held-out']:,} held out, {summary.too_long:,} too "
+        "long"
+    )
+    return summary
+
+
+def _train(text: TrainingPairs, task: Task, work: Path) -> TrainingCourse:
+    """Train a model to its end, or read the weights of an earlier run."""
+    training, own = text.training, task.own
+    path = work / f"trained-{task.name}.safetensors"
+    done = read_checkpoint(path)
+    if done is not None:
+        set_weights(own.model, done[0])
+        own.model.eval()
+        return from_json(TrainingCourse, done[1], path)
+    folder, pieces = work / task.name, work / f"pieces-of-{task.name}"
+    folder.mkdir(exist_ok=True)
+    held_out = PieceStore(pieces, "held-out")
+    batches = Batches(
+        PieceStore(pieces, "train"), training.batch_tokens, epochs=training.epochs, seed=training.seed, pad=own.pad
+    )
+    measured = partial(
+        measure, own, held_out, budget=training.batch_tokens, longest=task.longest, template_of=task.template_of
+    )
+    course = train_pieces(
+        own, batches, folder, training, measured if len(held_out) else None, label=f"train {task.name}"
+    )
+    write_checkpoint(path, weights_of(own.model), asdict(course))
+    return course

@@ -1,0 +1,225 @@
+"""Figures of paraphrases (close to references, far from the input, of one meaning), and of normalised sentences."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from paranmt_hf.corpus.scoring.mismatch_columns import MismatchReader
+from paranmt_hf.encoders.named_encoder import NamedEncoder
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.baselines import Meteor
+from paranmt_hf.evaluation.results import Row
+from paranmt_hf.evaluation.similarities import pair_similarities
+from paranmt_hf.text.definitions import words
+from paranmt_hf.util.optional import require
+
+COPIED, REFERENCE, NOISY = "copied input", "first reference", "noisy input"
+
+
+@dataclass(frozen=True)
+class Items:
+    """Sentences [item] with what people wrote for each [item][reference], which may be unknown.
+
+    To measure normalisation, `sources` are the noisy sentences and then the clean ones; each has one reference, the
+    clean sentence. `noise` describes what was added to these.
+    """
+
+    name: str
+    sources: list[str]
+    references: list[list[str]]
+    noise: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of all sentences and references."""
+        rows = ["\t".join([source, *own]) for source, own in zip(self.sources, self.references, strict=True)]
+        return hashlib.sha256("\n".join(rows).encode()).hexdigest()
+
+
+class ParaphraseMeasures:
+    """Figures of the first output of each sentence; only `among_bleu` and `outputs` are of all outputs.
+
+    - `bleu`, corpus BLEU against the references, 0 to 100, where a sentence without output counts as an empty one; and
+      `meteor`, mean METEOR against the nearest reference, in [0, 1], where it counts as 0. Both need references.
+    - `self_bleu`: corpus BLEU of the outputs against their inputs, 0 to 100: 100 is a copy.
+    - `among_bleu`: corpus BLEU of each output against the others of its sentence, 0 to 100 (self-BLEU of
+      Zhu et al. 2018): the lower, the more diverse. It needs a sentence with two.
+    - `score`: mean paraphrase score of output and input, in [-1, 1].
+    - One for each kind of error: share of the outputs that differ from their input in a number, a negation, a name or
+      an address.
+    - `copies`: share of the outputs with the words of their input, case and white space aside.
+    - `length_ratio`: words of all outputs by words of their inputs.
+    - `without`: number of sentences without output, which the other figures leave out.
+    - `outputs`: mean number of outputs of a sentence.
+    """
+
+    kind = "paraphrases"
+    note = (
+        "BLEU and METEOR against the references, self-BLEU against the input, BLEU among the outputs of a sentence; "
+        "numbers, negation, names, addresses: % of the paraphrases that differ in one from their input."
+    )
+
+    def __init__(self, scorer: NamedEncoder) -> None:
+        self._scorer = scorer.load()
+        self._mismatches = MismatchReader()
+        self._meteor = Meteor()
+        self.settings = {
+            "bleu": "sacrebleu, corpus, 13a tokens, mixed case, exponential smoothing",
+            "meteor": f"nltk, stages {', '.join(self._meteor.stages)}",
+            "scorer": scorer.identity,
+        }
+
+    def rows(self, name: str, items: Items, outputs: Sequence[Sequence[str]]) -> list[Row]:
+        """The row of a decoding or a file, with outputs [item][output], the best first."""
+        return [Row(name=name, items=len(outputs), values=self.figures(items.sources, outputs, items.references))]
+
+    def baselines(self, items: Items) -> list[Row]:
+        """Rows of copies of the input, and of the references."""
+        rows = self.rows(COPIED, items, [[source] for source in items.sources])
+        if all(items.references):
+            values = self.figures(items.sources, items.references)
+            rows.append(Row(name=REFERENCE, items=len(items.sources), values=values))
+        return rows
+
+    def figures(
+        self, sources: Sequence[str], outputs: Sequence[Sequence[str]], references: Sequence[Sequence[str]] = ()
+    ) -> dict[str, float]:
+        """Figures of outputs [item][output]; without `references` [item][reference] not those against references."""
+        with_output = [(source, texts[0]) for source, texts in zip(sources, outputs, strict=True) if texts]
+        if not with_output:
+            raise InputError(f"none of {len(outputs):,} sentences has a paraphrase; nothing to measure")
+        inputs, best = map(list, zip(*with_output, strict=True))
+        figures: dict[str, float] = {}
+        if references and all(references):
+            every = [texts[0] if texts else "" for texts in outputs]
+            figures["bleu"] = corpus_bleu(every, references)
+            figures["meteor"] = float(np.mean([self._nearest(*each) for each in zip(every, references, strict=True)]))
+        figures["self_bleu"] = corpus_bleu(best, [[source] for source in inputs])
+        if any(len(texts) > 1 for texts in outputs):
+            figures["among_bleu"] = _bleu_among(outputs)
+        figures["score"] = float(pair_similarities(self._scorer, inputs, best, "paraphrases").values.mean())
+        input_words = [words(source) for source in inputs]
+        output_words = [words(text) for text in best]
+        figures["copies"] = float(
+            np.mean([one == other for one, other in zip(input_words, output_words, strict=True)])
+        )
+        figures["length_ratio"] = sum(map(len, output_words)) / max(1, sum(map(len, input_words)))
+        figures["without"] = len(outputs) - len(best)
+        figures["outputs"] = float(np.mean([len(texts) for texts in outputs]))
+        mismatches = self._mismatches.columns(pa.array(inputs, pa.string()), pa.array(best, pa.string()))
+        for name, counts in mismatches.items():
+            figures[name.removesuffix("_mismatch")] = float(np.mean(counts.to_numpy() > 0))
+        return figures
+
+    def _nearest(self, text: str, references: Sequence[str]) -> float:
+        """METEOR against the nearest reference."""
+        own = words(text)
+        return max(self._meteor.one_direction(own, words(each)) for each in references) if own else 0.0
+
+
+class NormalisationMeasures:
+    """How close outputs of noisy sentences are to the clean ones (ParaNMT-50M, section 6, table 11).
+
+    The paper shows examples; here the clean sentence is known, and the distance to it is measured before and after. An
+    item without output counts as the sentence itself.
+    """
+
+    kind = "canonical"
+    note = "Edits for each 100 characters or words of the clean sentence."
+    settings: Mapping[str, Any] = {}
+
+    def rows(self, name: str, items: Items, outputs: Sequence[Sequence[str]]) -> list[Row]:
+        """Rows of the outputs of noisy sentences and of those of clean ones.
+
+        `improved` and `worse` are the shares of the noisy sentences whose output needs fewer or more character edits
+        than they do.
+        """
+        made = [texts[0] if texts else source for texts, source in zip(outputs, items.sources, strict=True)]
+        count = len(made) // 2
+        noisy, clean = items.sources[:count], items.sources[count:]
+        before = np.array([edit_distance(*pair) for pair in zip(noisy, clean, strict=True)])
+        after = np.array([edit_distance(*pair) for pair in zip(made[:count], clean, strict=True)])
+        changes = {"improved": float(np.mean(after < before)), "worse": float(np.mean(after > before))}
+        return [
+            Row(name=name, items=count, values=closeness(made[:count], clean) | changes),
+            Row(name=f"{name}, clean input", items=count, values=closeness(made[count:], clean)),
+        ]
+
+    def baselines(self, items: Items) -> list[Row]:
+        """The row of the noisy sentences themselves."""
+        count = len(items.sources) // 2
+        return [Row(name=NOISY, items=count, values=closeness(items.sources[:count], items.sources[count:]))]
+
+
+def corpus_bleu(sentences: Sequence[str], references: Sequence[Sequence[str]]) -> float:
+    """Corpus BLEU, 0 to 100, of sentences [sentence] with several references each [sentence][reference]."""
+    sacrebleu: Any = require("sacrebleu", "evaluate")
+    streams = []
+    # sacrebleu wants the first references of all sentences together; a sentence with fewer has None in the others.
+    for place in range(max(map(len, references))):
+        streams.append([own[place] if place < len(own) else None for own in references])
+    # `force` silences a warning about tokenised sentences.
+    return float(sacrebleu.BLEU(force=True).corpus_score(list(sentences), streams).score)
+
+
+def _bleu_among(outputs: Sequence[Sequence[str]]) -> float:
+    """BLEU of each output against the others of its sentence, where there are others."""
+    texts, others = [], []
+    for own in outputs:
+        for place, text in enumerate(own):
+            if len(own) > 1:
+                texts.append(text)
+                others.append([*own[:place], *own[place + 1 :]])
+    return corpus_bleu(texts, others)
+
+
+def closeness(sentences: Sequence[str], clean: Sequence[str]) -> dict[str, float]:
+    """Measure how close sentences are to the clean ones of the same index.
+
+    `character_edits` and `word_edits` are for each 100 characters, or words cut at blanks, of the clean sentences;
+    `bleu` is corpus BLEU, 0 to 100, and `equal` the share that equals the clean sentence.
+    """
+    characters = word_edits = equal = 0
+    for sentence, wanted in zip(sentences, clean, strict=True):
+        characters += edit_distance(sentence, wanted)
+        word_edits += edit_distance(sentence.split(), wanted.split())
+        equal += sentence == wanted
+    return {
+        "character_edits": 100 * characters / sum(map(len, clean)),
+        "word_edits": 100 * word_edits / sum(len(each.split()) for each in clean),
+        "bleu": corpus_bleu(sentences, [[each] for each in clean]),
+        "equal": equal / len(clean),
+    }
+
+
+def edit_distance(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
+    """Minimum number of insertions, deletions and replacements between two sequences (Levenshtein 1966).
+
+    A column of the table of distances is kept as the differences of neighbours, each +1, 0 or -1, in the bits of two
+    numbers, and so each item of `second` costs a few operations on whole columns (Hyyrö 2003).
+
+    >>> edit_distance("kitten", "sitting"), edit_distance("a b c".split(), "a c".split())
+    (3, 1)
+    """
+    if not first:
+        return len(second)
+    places: dict[Hashable, int] = {}
+    for place, item in enumerate(first):
+        places[item] = places.get(item, 0) | 1 << place
+    column = (1 << len(first)) - 1
+    last = 1 << len(first) - 1
+    up, down, distance = column, 0, len(first)
+    for item in second:
+        equal = places.get(item, 0)
+        diagonal = ((equal & up) + up ^ up) | equal | down
+        rises, falls = down | ~(diagonal | up) & column, diagonal & up
+        distance += bool(rises & last) - bool(falls & last)
+        rises, falls = rises << 1 | 1, falls << 1
+        up, down = (falls | ~(diagonal | rises)) & column, rises & diagonal & column
+    return distance

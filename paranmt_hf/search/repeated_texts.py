@@ -1,0 +1,334 @@
+"""Texts of a file that repeat an earlier one, by each method of `paranmt dedup`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from paranmt_hf.corpus.reading.normalisation import decode, normalise
+from paranmt_hf.corpus.reading.pairs import plain
+from paranmt_hf.corpus.reading.tables import Table
+from paranmt_hf.corpus.scoring.differences import Differences
+from paranmt_hf.corpus.scoring.mismatch_columns import DEFINITION
+from paranmt_hf.corpus.selection.dropped_rows import SELECTION
+from paranmt_hf.corpus.selection.minhash import BATCH
+from paranmt_hf.corpus.selection.near_duplicates import FIRST, SIMILARITY, CandidateFiles, NearDuplicateSearch, decide
+from paranmt_hf.encoders.named_encoder import NamedEncoder
+from paranmt_hf.errors import InputError
+from paranmt_hf.search.indexed_vectors import SEARCH, SORTED, encoded
+from paranmt_hf.search.storage import (
+    StoredSentences,
+    Vectors,
+    normalised,
+    spans,
+    write_encoded,
+    write_in_order,
+    write_sentences,
+)
+from paranmt_hf.text.identity import first_equal, hash_texts
+from paranmt_hf.text.protocols import Encoder
+from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.util.files import replacing, write_bytes
+from paranmt_hf.util.markers import Advanced, Count, Range
+from paranmt_hf.util.progress import QUIET_SECONDS, Progress
+from paranmt_hf.util.records import as_json
+from paranmt_hf.util.settings import Settings
+
+Method = Literal["exact", "near", "meaning"]
+METHODS: tuple[Method, ...] = ("exact", "near", "meaning")
+MAX_EXACT_ROWS = 10_000  # Up to this many texts are compared with all others by their meaning
+# A dropped row, the row it is like, and their similarity.
+DROPPED = np.dtype([("row", np.int64), ("like", np.int64), ("score", np.float32)])
+DROPPED_SCHEMA = pa.schema(
+    {
+        "line": pa.int64(),
+        "text": pa.string(),
+        "reason": pa.string(),
+        "score": pa.float32(),
+        "like_line": pa.int64(),
+        "like_text": pa.string(),
+    }
+)
+WRITTEN_AT_ONCE = 2**18
+
+
+@dataclass(frozen=True)
+class DedupConfig(Settings):
+    """What counts as a repetition.
+
+    Attributes:
+        by: Methods, which run in this order: `exact`, the same letters and digits, case aside, which always runs;
+            `near`, much the same pairs of neighbouring words; `meaning`, much the same vector of an encoder.
+        similarity: Of `near`: smallest Jaccard similarity of the sets of word bigrams.
+        cosine: Of `meaning`: smallest cosine.
+        keep_differing: Keep texts that differ in a number, a unit, a negation, a name or an address. By default `near`
+            drops them, and `meaning` keeps them.
+        language: Language of the texts, as an ISO 639-1 code; it decides how words are cut.
+        lists: Of `meaning`: number of lists of an inverted index; 1 compares all texts. By default 1 for few texts,
+            else the square root of their number.
+        probes: Number of lists that are searched for each text.
+    """
+
+    by: tuple[Method, ...] = ("exact", "near")
+    similarity: Annotated[float, Range(above=0, at_most=1)] = SIMILARITY
+    cosine: Annotated[float, Range(above=0, at_most=1)] = 0.95
+    keep_differing: bool | None = None
+    language: Annotated[str, Advanced] = ENGLISH
+    lists: Annotated[Count | None, SEARCH, Advanced] = None
+    probes: Annotated[Count, SEARCH, Advanced] = 8
+
+
+Read = Callable[[np.ndarray], pa.Array]  # Reads texts by their places
+
+
+class Deduplication:
+    """Finds the repetitions of a file; each method keeps what it found in the work folder."""
+
+    def __init__(self, table: Table, column: str, config: DedupConfig, encoder: NamedEncoder) -> None:
+        self.table, self.column, self.config, self.encoder = table, column, config, encoder
+        self.undecodable = 0  # Texts that are not UTF-8
+        self._input = table.identity
+        identity: dict[str, Any] = {"input": {**self._input, "column": column}, "dedup": asdict(config)}
+        if "meaning" in config.by:
+            encoder.check_language(config.language)
+            identity["encoder"] = encoder.identity
+        if any(self._keeps_differing(method) for method in config.by):
+            identity["mismatches"] = DEFINITION
+        self.identity = as_json(identity)
+
+    def _keeps_differing(self, method: Method) -> bool:
+        """Whether a method keeps texts that differ: `meaning` does by default."""
+        if self.config.keep_differing is None:
+            return method == "meaning"
+        return self.config.keep_differing
+
+    @property
+    def checksum(self) -> str:
+        """Identifies the work in the file of dropped rows."""
+        return _checksum(self.identity)
+
+    @cached_property
+    def _loaded(self) -> Encoder:
+        return self.encoder.load()
+
+    def check_unchanged(self) -> None:
+        """Reject a file that was changed or replaced since it was opened: its rows would be mixed up."""
+        if self.table.identity != self._input:
+            raise InputError(
+                f"{self.table.path} has changed since this command began to read it; nothing was written: run the "
+                "command again when the file is complete",
+                path=self.table.path,
+            )
+
+    def run(self, work: Path, file: Path | None) -> tuple[dict[str, int], np.ndarray]:
+        """Find the repetitions, and write them into a file; returns counts for each method, and kept rows [row]."""
+        texts = self._stored(work / "stored")
+        found: dict[Method, np.ndarray] = {}
+        compared = _with_letters(texts)
+        paths, folders = self._places(work)
+        if "meaning" in paths and not paths["meaning"].exists():
+            # An encoder that cannot be loaded is refused before texts are compared.
+            _ = self._loaded
+        for method, path in paths.items():
+            if not path.exists():
+                folders[method].mkdir(exist_ok=True)
+                repeats = self._find(method, texts, np.flatnonzero(compared), folders[method])
+                with replacing(path) as aside, aside.open("wb") as opened:
+                    np.save(opened, repeats, allow_pickle=False)
+            shutil.rmtree(folders[method], ignore_errors=True)
+            found[method] = np.load(path, allow_pickle=False)
+            compared[found[method]["row"]] = False
+        if file is not None:
+            with replacing(file) as aside:
+                write_dropped(aside, texts, found, self.checksum)
+        kept = np.ones(len(texts), bool)
+        for rows in found.values():
+            kept[rows["row"]] = False
+        return {method: len(rows) for method, rows in found.items()}, kept
+
+    def _places(self, work: Path) -> tuple[dict[Method, Path], dict[Method, Path]]:
+        """Where each method keeps what it found, by its settings and those of the methods before it, and its work.
+
+        The work, such as vectors, serves other settings of the method.
+        """
+        before: list[Any] = []
+        paths, folders = {}, {}
+        for method in self.config.by:
+            encoder = self.encoder.identity if method == "meaning" else None
+            folders[method] = work / f"{method}-{_checksum([before, encoder])[:16]}"
+            before = [*before, method, encoder, self._settings(method)]
+            paths[method] = work / f"{method}-{_checksum(before)[:16]}.npy"
+        return paths, folders
+
+    def _settings(self, method: Method) -> dict[str, Any]:
+        config = self.config
+        settings: dict[str, Any] = {}
+        if method == "near":
+            settings = {"similarity": config.similarity, "language": config.language}
+        elif method == "meaning":
+            settings = {"cosine": config.cosine, "lists": config.lists, "probes": config.probes}
+        if self._keeps_differing(method):
+            settings |= {"mismatches": DEFINITION, "language": config.language}
+        return settings
+
+    def _stored(self, folder: Path) -> StoredSentences:
+        """Store all texts, so that any of them can be read."""
+        complete = folder / "complete"
+        if not complete.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            write_sentences(self._texts(), folder, copies=True)
+            self.check_unchanged()
+            write_bytes(complete, str(self.undecodable).encode())
+        self.undecodable = int(complete.read_bytes())
+        return StoredSentences(folder)
+
+    def _texts(self) -> Iterator[pa.RecordBatch]:
+        """Read the texts of all rows, as the corpus stores them; empty where one is missing or not UTF-8."""
+        self.undecodable = 0
+        rows = 0
+        for piece in self.table.pieces([self.column]):
+            raw = piece.columns[0]
+            text = decode(raw)
+            self.undecodable += text.null_count - raw.null_count
+            numbers = pa.array(np.arange(rows, rows + len(text)))
+            rows += len(text)
+            yield pa.record_batch([numbers, normalise(text.fill_null(""))], names=["id", "sentence"])
+
+    def _find(self, method: Method, texts: StoredSentences, rows: np.ndarray, folder: Path) -> np.ndarray:
+        """Find those of some rows that repeat an earlier one, `DROPPED`."""
+
+        def read(places: np.ndarray) -> pa.Array:
+            return texts.take(rows[places]).cast(pa.string())
+
+        differences = Differences(read, language=self.config.language) if self._keeps_differing(method) else None
+        if method == "exact" or not len(rows):
+            repeats = _exact(read, len(rows))
+            scores = np.ones(np.count_nonzero(repeats >= 0))
+        elif method == "near":
+            repeats, scores = self._near(read, len(rows), folder, differences)
+        else:
+            repeats, scores = self._meaning(read, len(rows), folder, differences)
+        later = np.flatnonzero(repeats >= 0)
+        found = np.empty(len(later), DROPPED)
+        found["row"] = rows[later]
+        found["like"] = rows[repeats[later]]
+        found["score"] = scores.clip(-1, 1)
+        return found
+
+    def _near(
+        self, read: Read, count: int, folder: Path, differences: Differences | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        for path in folder.iterdir():
+            path.unlink()
+        search = NearDuplicateSearch(folder, self.config.similarity, self.config.language, differences=differences)
+        with closing(search):
+            with Progress("cut into words", count, unit="rows", least=QUIET_SECONDS) as progress:
+                for start, stop in spans(count, BATCH):
+                    search.add([read(np.arange(start, stop))])
+                    progress.advance_to(stop)
+            with Progress("compare words", unit="steps", least=QUIET_SECONDS) as progress:
+                repeats = search.repeats(progress)
+            later = np.flatnonzero(repeats >= 0)
+            return repeats, search.similarities(repeats[later], later)
+
+    def _meaning(
+        self, read: Read, count: int, folder: Path, differences: Differences | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        def encode(start: int, stop: int) -> np.ndarray:
+            return encoded(self._loaded, read(np.arange(start, stop)).to_pylist())
+
+        vectors = write_encoded(folder, count, encode, "float16")
+        lists = self.config.lists
+        if lists is None:
+            lists = 1 if count <= MAX_EXACT_ROWS else round(math.sqrt(count))
+        repeats = self._in_lists(vectors, min(lists, count), folder, differences)
+        later = np.flatnonzero(repeats >= 0)
+        cosines = np.empty(len(later))
+        for start, stop in spans(len(later), BATCH):
+            some = later[start:stop]
+            sides = [normalised(vectors.take(places)) for places in (repeats[some], some)]
+            cosines[start:stop] = np.einsum("pd,pd->p", *sides)
+        return repeats, cosines
+
+    def _in_lists(self, vectors: Vectors, count: int, folder: Path, differences: Differences | None) -> np.ndarray:
+        """For each vector the first earlier kept one that is like it, -1 if it is kept [vector]."""
+        # Imports torch, which the help of the command does not need.
+        from paranmt_hf.search.inverted_index import SHARD, InvertedIndex, alike
+
+        lists = InvertedIndex.make(vectors, count)
+        write_in_order(vectors, lists.order, folder / SORTED, "float16")
+        candidates = CandidateFiles(folder, len(vectors))
+        signatures = None if differences is None else differences.signatures(len(vectors))
+        found = alike(Vectors(folder / SORTED), lists, self.config.probes, self.config.cosine, FIRST, signatures)
+
+        def same_claims(earlier: np.ndarray, later: np.ndarray) -> np.ndarray:
+            if differences is None:
+                return np.ones(len(later), bool)
+            return ~differences.between(earlier, later)
+
+        total = count * -(-len(vectors) // SHARD) + candidates.blocks
+        with Progress("compare", total, unit="steps", least=QUIET_SECONDS) as progress:
+            for earlier, later in found:
+                candidates.append(earlier, later)
+                progress.advance_to(progress.rows + 1)
+            return decide(candidates, len(vectors), same_claims, progress)
+
+
+def _checksum(values: object) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def _with_letters(texts: StoredSentences) -> np.ndarray:
+    """Mark the texts [row] that have a letter or a digit."""
+    found = np.empty(len(texts), bool)
+    for start, stop in spans(len(texts), BATCH):
+        column = texts.take(np.arange(start, stop)).cast(pa.string())
+        found[start:stop] = pc.not_equal(plain(column), "").to_numpy(zero_copy_only=False)
+    return found
+
+
+def _exact(read: Read, count: int) -> np.ndarray:
+    """For each text the first earlier one with the same letters and digits, or -1 [text]."""
+
+    def letters_of(places: np.ndarray) -> pa.Array:
+        return plain(read(places))
+
+    hashes = np.empty(count, np.uint64)
+    for start, stop in spans(count, BATCH):
+        hashes[start:stop] = hash_texts(letters_of(np.arange(start, stop)))
+    return first_equal(hashes, letters_of)
+
+
+def write_dropped(path: Path, texts: StoredSentences, found: dict[Method, np.ndarray], checksum: str) -> None:
+    """Write the file of dropped rows, in the order of the rows; lines count from 1."""
+    every = np.concatenate(list(found.values()))
+    methods = np.repeat(np.arange(len(found)), [len(rows) for rows in found.values()])
+    names = pa.array(list(found), pa.string())
+    order = np.argsort(every["row"])
+    schema = DROPPED_SCHEMA.with_metadata({SELECTION: checksum.encode()})
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for start, stop in spans(len(every), WRITTEN_AT_ONCE):
+            rows = every[order[start:stop]]
+            columns = {
+                "line": pa.array(rows["row"] + 1),
+                "text": texts.take(rows["row"]).cast(pa.string()),
+                "reason": names.take(pa.array(methods[order[start:stop]])),
+                "score": pa.array(rows["score"]),
+                "like_line": pa.array(rows["like"] + 1),
+                "like_text": texts.take(rows["like"]).cast(pa.string()),
+            }
+            writer.write_table(pa.table(columns, schema=schema))
