@@ -6,6 +6,7 @@ Columns are found by their names or dotted paths, and read as text, in bytes, or
 from __future__ import annotations
 
 import contextlib
+import json
 from abc import abstractmethod
 from collections.abc import Collection, Generator, Iterator, Sequence
 from pathlib import Path
@@ -16,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.reading.labels import label_names
 from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table, file_identity
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import existing
@@ -145,6 +145,14 @@ def stream_batches(stream: Any, name: str, rows: int) -> Generator[pa.RecordBatc
 
 
 SIGNATURE = b"PAR1"
+
+
+def label_names(schema: pa.Schema, column: str) -> list[str] | None:
+    """Names [label] that `datasets` wrote for the labels of a column into a file; None if there are none."""
+    written = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+    feature = written.get("info", {}).get("features", {}).get(column)
+    # The feature of a column of lists may be a list.
+    return feature.get("names") if isinstance(feature, dict) else None
 
 
 class ParquetTable(ArrowTable):

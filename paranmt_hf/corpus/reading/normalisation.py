@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.text.normal_form import change_rows
+from paranmt_hf.text.tokens import rows_at, text_bytes
 from paranmt_hf.util.wording import decimal_point
 
 # `[^\PZ ]` is every white space but the blank. Rows without a match keep their bytes, and matching costs a tenth of
@@ -32,11 +34,9 @@ def normalise(column: pa.Array) -> pa.Array:
     # Most untidy rows only have a carriage return or a blank at an end, and this costs next to nothing.
     column = pc.ascii_trim_whitespace(column)
     # The pattern is slow, and few rows hold a byte that it can find.
-    suspects = np.flatnonzero(_rows_with(column, _may_be_untidy))
+    suspects = _rows_with(column, _may_be_untidy)
     untidy = pc.match_substring_regex(column.take(pa.array(suspects)), _UNTIDY)
-    rows = np.zeros(len(column), bool)
-    rows[suspects] = untidy.to_numpy(zero_copy_only=False)
-    return composed(_rewrite(column, rows, _tidy))
+    return composed(change_rows(column, suspects[np.asarray(untidy)], _tidy))
 
 
 def decode(column: pa.Array) -> pa.Array:
@@ -85,7 +85,7 @@ def _decoded(value: bytes | None) -> str | None:
 
 def composed(column: pa.Array) -> pa.Array:
     """Normalise text [sentence] to NFC: a letter and its accent become one character if possible."""
-    return _rewrite(column, _rows_with(column, lambda text: text >= _COMPOSABLE), _compose)
+    return change_rows(column, _rows_with(column, lambda text: text >= _COMPOSABLE), _compose)
 
 
 def _tidy(column: pa.Array) -> pa.Array:
@@ -97,6 +97,12 @@ def _compose(column: pa.Array) -> pa.Array:
     return pa.array([unicodedata.normalize("NFC", text) for text in column.to_pylist()], pa.string())
 
 
+def _rows_with(column: pa.Array, find: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Find the rows [row] with a byte that `find` marks."""
+    text, bounds = text_bytes(column)
+    return rows_at(np.flatnonzero(find(text)), bounds)
+
+
 def _may_be_untidy(text: np.ndarray) -> np.ndarray:
     """Mark the bytes [byte] that may belong to a match of `_UNTIDY` within a row; no match is missed."""
     found = (text < ord(" ")) | (text == 0x7F)
@@ -105,26 +111,6 @@ def _may_be_untidy(text: np.ndarray) -> np.ndarray:
     blank = text == ord(" ")
     found[1:] |= blank[1:] & blank[:-1]
     return found
-
-
-def _rows_with(column: pa.Array, find: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Mark the rows [row] with a byte that `find` marks; nulls have none."""
-    rows = np.zeros(len(column), bool)
-    _, offsets, values = column.buffers()
-    if not len(column) or values is None:
-        return rows
-    bounds = np.frombuffer(offsets, np.int32, len(column) + 1, 4 * column.offset)
-    found = np.flatnonzero(find(np.frombuffer(values, np.uint8, bounds[-1])[bounds[0] :]))
-    rows[np.searchsorted(bounds, found + bounds[0], side="right") - 1] = True
-    return rows & column.is_valid().to_numpy(zero_copy_only=False)
-
-
-def _rewrite(column: pa.Array, rows: np.ndarray, change: Callable[[pa.Array], pa.Array]) -> pa.Array:
-    """Change some rows of a column."""
-    if not rows.any():
-        return column
-    mask = pa.array(rows)
-    return pc.replace_with_mask(column, mask, change(column.filter(mask)))
 
 
 def _number(text: pa.Scalar) -> float | None:

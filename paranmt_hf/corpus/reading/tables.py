@@ -63,7 +63,7 @@ class Table(ABC):
 
         Args:
             name: Name of the file in lower case, without the suffix of its packing.
-            head: The first bytes of the file, unpacked: `blocks.HEAD_BYTES` or the whole file.
+            head: The first bytes of the file, unpacked: `lines.HEAD_BYTES` or the whole file.
         """
 
     @classmethod
