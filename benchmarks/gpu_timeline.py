@@ -1,7 +1,7 @@
 """What one mega-batch of WORD does on a GPU: operations, and the bytes that they move.
 
 They are counted without a GPU: the code is the same on torch's CPU device. An operation is a kernel; one that gives a
-view of its input is none. With `--processes K` it counts what the first of K does, and what it sends.
+view of its input is none.
 
     python benchmarks/gpu_timeline.py --pairs machine-translations.parquet
 """
@@ -29,7 +29,6 @@ from paranmt_hf.encoders.building import build_encoder
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.training.device.engine import device_engine
-from paranmt_hf.training.distributed import Processes
 
 MEGABYTE = 1e6
 
@@ -83,36 +82,16 @@ class Counting(TorchDispatchMode):
         return sum(self.kernels.values()), sum(self.bytes.values()) / MEGABYTE
 
 
-class Pretended(Processes):
-    """The first of several processes of which there are no others: they would send as much as it does.
-
-    Attributes:
-        sent: Bytes that it has sent.
-    """
-
-    sent = 0
-
-    def gather(self, own: torch.Tensor) -> torch.Tensor:
-        """Note what is sent, and get it back from each."""
-        self.sent += own.numel() * own.element_size()
-        return own.expand(self.count, *own.shape).contiguous()
-
-
-def timeline(sides: Sides, words: Vocabulary, dimension: int, config: TrainConfig, count: int) -> None:
-    """Print what one mega-batch of WORD does in one of so many processes, counted on torch's CPU device."""
-    process = Pretended(0, count) if count > 1 else None
+def timeline(sides: Sides, words: Vocabulary, dimension: int, config: TrainConfig) -> None:
+    """Print what one mega-batch of WORD does, counted on torch's CPU device."""
     encoder = build_encoder(EncoderConfig(model="word", dimension=dimension), {"word": words})
     with tempfile.TemporaryDirectory() as folder:
         store = store_of(encoder, sides, Path(folder) / "pairs")
-        trainer = device_engine(take_apart(encoder), config, store.pairs, None, torch.device("cpu"), processes=process)
+        trainer = device_engine(take_apart(encoder), config, store.pairs, None, torch.device("cpu"))
         mega = next(store.mega_batches(config.mega_pairs, seed=1, epoch=0))
         started = time.process_time()
         plan = trainer.prepare(mega, np.random.default_rng(1))
         seconds = time.process_time() - started
-    if process is not None:
-        # How many rows a step sends is known after a mega-batch.
-        trainer.train_on(mega, np.random.default_rng(1))
-        process.sent = 0
     phases: dict[str, tuple[int, Counting]] = {name: (1, Counting()) for name in ("read rows", "mine")}
     phases |= {"a step": (len(plan.steps), Counting()), "write rows": (1, Counting())}
     table = trainer.tables[0]
@@ -122,18 +101,11 @@ def timeline(sides: Sides, words: Vocabulary, dimension: int, config: TrainConfi
         trainer._mine(plan, sent, torch.zeros(()))
     trainer._schedule.go_to(1)
     step = sent["steps"][: len(plan.steps[0])]
-    everyone = step if plan.together is None else sent["together"][: len(plan.together[0])]
     with phases["a step"][1]:
-        result = trainer._step(step.long(), plan.shares[0], everyone)
-    if process is not None:
-        print(
-            f"The first of {count} processes: {int(result[2]):,} distinct rows in a step ({table.row_bound:,} sent, "
-            f"with room), {process.sent / MEGABYTE:.2f} MB sent in a step and "
-            f"{(count - 1) * process.sent / MEGABYTE:.2f} received.\n"
-        )
+        result = trainer._step(step.long())
     with phases["write rows"][1]:
         table.write()
-    own, sentences = plan.tables[0], len(plan.keys)
+    own, sentences = plan.rows[0], len(plan.keys)
     print(
         f"{sentences:,} sentences of {len(own.ids) / sentences:.1f} words, {len(own.rows):,} distinct rows "
         f"({len(table._local[0]):,} with room); a step has {int(result[1]):,} words ({table.bound:,} with room). "
@@ -159,14 +131,13 @@ def main() -> None:
     parser.add_argument("--dimension", type=int, default=300)
     parser.add_argument("--batch-size", type=int, default=100)
     parser.add_argument("--mega-batch", type=int, default=40)
-    parser.add_argument("--processes", type=int, default=1, help="of which the timeline is that of the first")
     arguments = parser.parse_args()
     config = TrainConfig(batch_size=arguments.batch_size, mega_batch=arguments.mega_batch)
     sides, mean = read(arguments.pairs, None, 0, arguments.count)
     words = vocabulary_of("word", [pa.array(side) for side in sides], arguments.rows - 1)
     print(f"{heading('torch', 'numpy')}; table {arguments.rows:,} x {arguments.dimension} float32, mega-batches of")
     print(f"{config.mega_pairs:,} pairs, sentences of {mean:.1f} words\n")
-    timeline(sides, words, arguments.dimension, config, arguments.processes)
+    timeline(sides, words, arguments.dimension, config)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,8 @@ from paranmt_hf.encoders.units import count_units, lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent
 from paranmt_hf.training.cpu_engine import cpu_engine
 from paranmt_hf.training.mega_batch import excluded, hardest, mine_negatives
-from paranmt_hf.training.pair_store import PairStore, write_pairs, write_tokens
+from paranmt_hf.training.pair_store import PairStore, write_pairs
+from paranmt_hf.training.token_store import write_tokens
 
 Way = Callable[[torch.Tensor, np.ndarray], np.ndarray]
 

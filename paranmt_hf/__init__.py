@@ -5,9 +5,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from paranmt_hf.version import __version__
+from paranmt_hf.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from paranmt_hf.calibration.calibrate import calibrate as calibrate
     from paranmt_hf.corpus.build import build as build
     from paranmt_hf.corpus.import_pairs import import_pairs as import_pairs
     from paranmt_hf.corpus.jobs.engine import EngineConfig as EngineConfig
@@ -27,16 +28,18 @@ if TYPE_CHECKING:
     from paranmt_hf.distillation.listwise import ListwiseLoss as ListwiseLoss
     from paranmt_hf.distillation.reduction import VectorsConfig as VectorsConfig
     from paranmt_hf.distillation.vectors import distill_vectors as distill_vectors
+    from paranmt_hf.encoders.calibration import Calibration as Calibration
     from paranmt_hf.encoders.config import EncoderConfig as EncoderConfig
     from paranmt_hf.encoders.export.export import export_encoder as export_encoder
     from paranmt_hf.encoders.loading import load as load
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder as SentenceEncoder
     from paranmt_hf.encoders.static_encoder import StaticEncoder as StaticEncoder
     from paranmt_hf.errors import InputError as InputError
     from paranmt_hf.evaluation.evaluate import evaluate as evaluate
     from paranmt_hf.evaluation.evaluator import StsEvaluator as StsEvaluator
+    from paranmt_hf.evaluation.results import Results as Results
     from paranmt_hf.evaluation.transfer import evaluate_transfer as evaluate_transfer
     from paranmt_hf.hub.publish import publish as publish
-    from paranmt_hf.hub.repository import SAMPLE as SAMPLE
     from paranmt_hf.lexicon.lexicon import Lexicon as Lexicon
     from paranmt_hf.paraphrase.config import ParaphraseConfig as ParaphraseConfig
     from paranmt_hf.paraphrase.config import ParaphraserConfig as ParaphraserConfig
@@ -56,6 +59,7 @@ if TYPE_CHECKING:
     from paranmt_hf.supervised.model import SupervisedModel as SupervisedModel
     from paranmt_hf.supervised.supervise import supervise as supervise
     from paranmt_hf.text.normal_form import normal_form as normal_form
+    from paranmt_hf.training.average import average_encoders as average_encoders
     from paranmt_hf.training.config import DistillConfig as DistillConfig
     from paranmt_hf.training.config import TrainConfig as TrainConfig
     from paranmt_hf.training.mega_batch_miner import MarginLoss as MarginLoss
@@ -64,67 +68,74 @@ if TYPE_CHECKING:
 
 # The module of each public name, which is imported when the name is first used: importing the package stays cheap.
 _MODULES = {
-    "SAMPLE": "paranmt_hf.hub.repository",
-    "VectorsConfig": "paranmt_hf.distillation.reduction",
-    "DistillConfig": "paranmt_hf.training.config",
+    "Calibration": "paranmt_hf.encoders.calibration",
     "DedupConfig": "paranmt_hf.search.repeated_texts",
+    "DistillConfig": "paranmt_hf.training.config",
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
     "HardNegativesConfig": "paranmt_hf.search.ranked_negatives",
     "InputError": "paranmt_hf.errors",
-    "LanguageModelConfig": "paranmt_hf.corpus.language_models.config",
     "Lexicon": "paranmt_hf.lexicon.lexicon",
-    "ListwiseLoss": "paranmt_hf.distillation.listwise",
     "MarginLoss": "paranmt_hf.training.mega_batch_miner",
     "MegaBatchMiner": "paranmt_hf.training.mega_batch_miner",
     "MineConfig": "paranmt_hf.search.mine",
     "PairSelection": "paranmt_hf.corpus.reading.pairs",
-    "ParaNMTBuilder": "paranmt_hf.corpus.release.builder",
-    "ParaphraseConfig": "paranmt_hf.paraphrase.config",
     "Paraphraser": "paranmt_hf.paraphrase.paraphraser",
     "ParaphraserConfig": "paranmt_hf.paraphrase.config",
     "ParaphraserTraining": "paranmt_hf.paraphrase.config",
     "ReleaseConfig": "paranmt_hf.corpus.release.release_run",
     "ReleaseFilter": "paranmt_hf.corpus.selection.release_filter",
-    "Sent2VecConfig": "paranmt_hf.sent2vec.config",
+    "Results": "paranmt_hf.evaluation.results",
+    "SentenceEncoder": "paranmt_hf.encoders.sentence_encoder",
     "SentenceIndex": "paranmt_hf.search.index",
     "StaticEncoder": "paranmt_hf.encoders.static_encoder",
-    "StatsConfig": "paranmt_hf.corpus.statistics.describe",
     "StsEvaluator": "paranmt_hf.evaluation.evaluator",
-    "SuperviseConfig": "paranmt_hf.supervised.config",
     "SupervisedModel": "paranmt_hf.supervised.model",
     "TextInput": "paranmt_hf.corpus.reading.bitext",
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
+    "average_encoders": "paranmt_hf.training.average",
     "build": "paranmt_hf.corpus.build",
+    "calibrate": "paranmt_hf.calibration.calibrate",
     "dedup": "paranmt_hf.search.dedup",
-    "describe_corpora": "paranmt_hf.corpus.statistics.describe",
     "distill": "paranmt_hf.distillation.distill",
     "distill_vectors": "paranmt_hf.distillation.vectors",
     "evaluate": "paranmt_hf.evaluation.evaluate",
-    "evaluate_transfer": "paranmt_hf.evaluation.transfer",
     "export_encoder": "paranmt_hf.encoders.export.export",
     "hard_negatives": "paranmt_hf.search.hard_negatives",
     "import_pairs": "paranmt_hf.corpus.import_pairs",
     "load": "paranmt_hf.encoders.loading",
     "mine_pairs": "paranmt_hf.search.mine",
-    "parse_pairs": "paranmt_hf.corpus.parsing.parse",
     "publish": "paranmt_hf.hub.publish",
     "select": "paranmt_hf.corpus.selection.select",
-    "normal_form": "paranmt_hf.text.normal_form",
     "stream": "paranmt_hf.corpus.release.stream",
     "supervise": "paranmt_hf.supervised.supervise",
     "train": "paranmt_hf.training.train",
     "train_paraphraser": "paranmt_hf.paraphrase.train",
     "train_sent2vec": "paranmt_hf.sent2vec.train",
 }
+# Names of single features, which can be imported from here too.
+_FURTHER = {
+    "LanguageModelConfig": "paranmt_hf.corpus.language_models.config",
+    "ListwiseLoss": "paranmt_hf.distillation.listwise",
+    "ParaNMTBuilder": "paranmt_hf.corpus.release.builder",
+    "ParaphraseConfig": "paranmt_hf.paraphrase.config",
+    "Sent2VecConfig": "paranmt_hf.sent2vec.config",
+    "StatsConfig": "paranmt_hf.corpus.statistics.describe",
+    "SuperviseConfig": "paranmt_hf.supervised.config",
+    "VectorsConfig": "paranmt_hf.distillation.reduction",
+    "describe_corpora": "paranmt_hf.corpus.statistics.describe",
+    "evaluate_transfer": "paranmt_hf.evaluation.transfer",
+    "normal_form": "paranmt_hf.text.normal_form",
+    "parse_pairs": "paranmt_hf.corpus.parsing.parse",
+}
 
-__all__ = ["__version__", *_MODULES]  # noqa: PLE0604
+__all__ = [*_MODULES]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401
-    if name in _MODULES:
-        return getattr(import_module(_MODULES[name]), name)
+    if module := _MODULES.get(name) or _FURTHER.get(name):
+        return getattr(import_module(module), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

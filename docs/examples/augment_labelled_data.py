@@ -6,11 +6,14 @@ Needs: this package. LABELLED.csv has the columns `text` and `label`; MODEL is a
 """
 
 import sys
+from importlib.resources import files
 
 from datasets import Dataset
 
 import paranmt_hf
-from paranmt_hf import SAMPLE, PairSelection, ParaphraserConfig, ParaphraserTraining, ReleaseConfig, TextInput
+from paranmt_hf import PairSelection, ParaphraserConfig, ParaphraserTraining, ReleaseConfig, TextInput
+
+SAMPLE = files("paranmt_hf") / "assets" / "sample"  # Sentences of the package
 
 
 def tiny_paraphraser() -> str:

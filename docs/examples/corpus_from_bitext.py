@@ -7,10 +7,13 @@ Needs: this package. Both files have a sentence on each line; TRANSLATOR is a mo
 """
 
 import sys
+from importlib.resources import files
 
 from datasets import load_dataset
 
-from paranmt_hf import SAMPLE, ReleaseConfig, TextInput, build
+from paranmt_hf import ReleaseConfig, TextInput, build
+
+SAMPLE = files("paranmt_hf") / "assets" / "sample"  # Sentences of the package
 
 
 def main() -> None:

@@ -5,11 +5,14 @@ Needs: this package. Without arguments it reads the judged sentences of the pack
 """
 
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from paranmt_hf import SAMPLE, DedupConfig, dedup
+from paranmt_hf import DedupConfig, dedup
+
+SAMPLE = files("paranmt_hf") / "assets" / "sample"  # Sentences of the package
 
 folder = Path("examples")
 folder.mkdir(exist_ok=True)

@@ -7,11 +7,14 @@ Needs: this package. TEXT.txt is text of the domain, a sentence on each line; MO
 """
 
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 
-from paranmt_hf import SAMPLE, SentenceIndex, VectorsConfig, distill_vectors
+from paranmt_hf import SentenceIndex, VectorsConfig, distill_vectors
+
+SAMPLE = files("paranmt_hf") / "assets" / "sample"  # Sentences of the package
 
 text = sys.argv[1] if len(sys.argv) > 1 else SAMPLE / "sample.en"
 model = sys.argv[2] if len(sys.argv) > 2 else "small"

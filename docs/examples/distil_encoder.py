@@ -7,8 +7,11 @@ Needs: this package. TEXT.txt has a sentence on each line; MODEL is any model of
 """
 
 import sys
+from importlib.resources import files
 
-from paranmt_hf import SAMPLE, DistillConfig, SentenceIndex, distill
+from paranmt_hf import DistillConfig, SentenceIndex, distill
+
+SAMPLE = files("paranmt_hf") / "assets" / "sample"  # Sentences of the package
 
 text = sys.argv[1] if len(sys.argv) > 1 else SAMPLE / "sample.en"
 teacher = sys.argv[2] if len(sys.argv) > 2 else "small"

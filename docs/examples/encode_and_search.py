@@ -5,13 +5,16 @@ Needs: this package. Without arguments it searches the sample of the package.
 """
 
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import paranmt_hf
 
+SAMPLE = files("paranmt_hf") / "assets" / "sample"  # Sentences of the package
+
 QUERIES = ["Kids playing with a ball.", "Somebody cooks.", "It snows."]
 
-file, *queries = sys.argv[1:] or [paranmt_hf.SAMPLE / "sample.en"]
+file, *queries = sys.argv[1:] or [SAMPLE / "sample.en"]
 sentences = Path(file).read_text(encoding="utf8").splitlines()
 
 encoder = paranmt_hf.load()  # load("base") is larger and better; a folder or a Hub id loads your own encoder

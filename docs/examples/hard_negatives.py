@@ -6,8 +6,11 @@ Needs: this package. PAIRS.parquet has the columns `reference` and `translation`
 """
 
 import sys
+from importlib.resources import files
 
-from paranmt_hf import SAMPLE, HardNegativesConfig, PairSelection, ReleaseConfig, TextInput, build, hard_negatives
+from paranmt_hf import HardNegativesConfig, PairSelection, ReleaseConfig, TextInput, build, hard_negatives
+
+SAMPLE = files("paranmt_hf") / "assets" / "sample"  # Sentences of the package
 
 
 def main() -> None:

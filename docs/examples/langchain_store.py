@@ -5,12 +5,15 @@ Needs: pip install langchain-core. Without arguments it searches the sample of t
 """
 
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 
 import paranmt_hf
+
+SAMPLE = files("paranmt_hf") / "assets" / "sample"  # Sentences of the package
 
 
 class ParaNMTEmbeddings(Embeddings):
@@ -28,7 +31,7 @@ class ParaNMTEmbeddings(Embeddings):
         return self.encoder.encode_query(text).tolist()
 
 
-file = sys.argv[1] if len(sys.argv) > 1 else paranmt_hf.SAMPLE / "sample.en"
+file = sys.argv[1] if len(sys.argv) > 1 else SAMPLE / "sample.en"
 query = sys.argv[2] if len(sys.argv) > 2 else "Kids playing with a ball."
 store = InMemoryVectorStore.from_texts(Path(file).read_text(encoding="utf8").splitlines(), ParaNMTEmbeddings())
 print(query)

@@ -6,8 +6,11 @@ Needs: this package. CORPUS is a release, a folder or an id on the Hub. Without 
 """
 
 import sys
+from importlib.resources import files
 
-from paranmt_hf import SAMPLE, Lexicon, ReleaseConfig, TextInput, build
+from paranmt_hf import Lexicon, ReleaseConfig, TextInput, build
+
+SAMPLE = files("paranmt_hf") / "assets" / "sample"  # Sentences of the package
 
 
 def main() -> None:

@@ -6,11 +6,14 @@ Needs: this package. DATASET is a Parquet file, or a folder or an id on the Hub,
 """
 
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 from datasets import Dataset, load_dataset
 
-from paranmt_hf import SAMPLE, MineConfig, mine_pairs
+from paranmt_hf import MineConfig, mine_pairs
+
+SAMPLE = files("paranmt_hf") / "assets" / "sample"  # Sentences of the package
 
 if len(sys.argv) > 1:
     name, column = sys.argv[1:]

@@ -6,9 +6,12 @@ Needs: this package. PAIRS.tsv has two sentences a line with a tab between, ENCO
 """
 
 import sys
+from importlib.resources import files
 from pathlib import Path
 
-from paranmt_hf import SAMPLE, InputError, StaticEncoder
+from paranmt_hf import InputError, StaticEncoder
+
+SAMPLE = files("paranmt_hf") / "assets" / "sample"  # Sentences of the package
 
 path = Path(sys.argv[1]) if len(sys.argv) > 1 else SAMPLE / "similarity.tsv"
 encoder = StaticEncoder.from_pretrained(sys.argv[2] if len(sys.argv) > 2 else "small")

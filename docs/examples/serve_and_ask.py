@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +16,9 @@ import orjson  # noqa: F401 - the server needs it
 import uvicorn  # noqa: F401
 from openai import OpenAI
 
-import paranmt_hf
+SAMPLE = files("paranmt_hf") / "assets" / "sample"  # Sentences of the package
 
-file = sys.argv[1] if len(sys.argv) > 1 else paranmt_hf.SAMPLE / "sample.en"
+file = sys.argv[1] if len(sys.argv) > 1 else SAMPLE / "sample.en"
 query = sys.argv[2] if len(sys.argv) > 2 else "Kids playing with a ball."
 sentences = [line for line in Path(file).read_text(encoding="utf8").splitlines() if line][:2048]
 

@@ -6,6 +6,7 @@ Needs: this package. RATED.tsv has a score from 0 to 5 and two sentences on a li
 """
 
 import sys
+from importlib.resources import files
 
 from datasets import Dataset
 from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
@@ -14,7 +15,9 @@ from sentence_transformers.sentence_transformer.losses import CosineSimilarityLo
 
 import paranmt_hf
 
-file = sys.argv[1] if len(sys.argv) > 1 else str(paranmt_hf.SAMPLE / "similarity.tsv")
+SAMPLE = files("paranmt_hf") / "assets" / "sample"  # Sentences of the package
+
+file = sys.argv[1] if len(sys.argv) > 1 else str(SAMPLE / "similarity.tsv")
 rated = Dataset.from_csv(file, delimiter="\t", column_names=["label", "sentence1", "sentence2"], quoting=3)
 rated = rated.map(lambda row: {"label": row["label"] / 5}).train_test_split(0.4, seed=1)
 held_out = rated["test"]

@@ -6,11 +6,14 @@ Needs: this package. PAIRS.tsv has two sentences with the same meaning on a line
 """
 
 import sys
+from importlib.resources import files
 
 from datasets import Dataset, load_dataset
 
 import paranmt_hf
-from paranmt_hf import SAMPLE, EncoderConfig, ReleaseConfig, TextInput, TrainConfig
+from paranmt_hf import EncoderConfig, ReleaseConfig, TextInput, TrainConfig
+
+SAMPLE = files("paranmt_hf") / "assets" / "sample"  # Sentences of the package
 
 
 def found(encoder: paranmt_hf.StaticEncoder, pairs: Dataset) -> float:

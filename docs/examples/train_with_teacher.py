@@ -7,9 +7,12 @@ Needs: this package. TEXT.txt has a sentence on each line; TEACHER is any model 
 """
 
 import sys
+from importlib.resources import files
 from pathlib import Path
 
-from paranmt_hf import SAMPLE, EncoderConfig, TrainConfig, VectorsConfig, distill_vectors, load, train
+from paranmt_hf import EncoderConfig, TrainConfig, VectorsConfig, distill_vectors, load, train
+
+SAMPLE = files("paranmt_hf") / "assets" / "sample"  # Sentences of the package
 
 text = sys.argv[1] if len(sys.argv) > 1 else SAMPLE / "sample.en"
 teacher = sys.argv[2] if len(sys.argv) > 2 else "small"

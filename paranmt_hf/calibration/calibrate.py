@@ -8,34 +8,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from pyarrow import csv
 
-from paranmt_hf.corpus.reading.arrow_tables import is_saved_dataset
-from paranmt_hf.corpus.reading.formats import open_table
-from paranmt_hf.corpus.reading.labels import LABEL, UNLABELLED
-from paranmt_hf.corpus.reading.pair_columns import WantedColumns, check_given, unknown_columns, usual_labels
-from paranmt_hf.corpus.reading.pair_files import open_pairs
-from paranmt_hf.corpus.reading.readers import Report
-from paranmt_hf.corpus.release.record import RELEASE_RECORD
-from paranmt_hf.corpus.release.schema import SIDES
-from paranmt_hf.encoders.calibration import Calibration, CalibrationData, CalibrationSettings, encoded_cosines
+from paranmt_hf.calibration.rated_pairs import PAIRS, RatedPairs, read_rated_pairs
+from paranmt_hf.encoders.calibration import Calibration, CalibrationSettings, encoded_cosines
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.model_folder import copy_model
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.pair_file import SCORES, by_spelling
-from paranmt_hf.evaluation.pair_set import StsSet
-from paranmt_hf.evaluation.sts_data import read_scored_pairs
-from paranmt_hf.hub.repository import ASSETS, files_checksum, locate
+from paranmt_hf.hub.repository import files_checksum, locate
 from paranmt_hf.training.publish import rewrite_card
 from paranmt_hf.training.record import CALIBRATION_PICTURE
-from paranmt_hf.util.files import shown_path, source_name
+from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.optional import available
 from paranmt_hf.util.records import made_with
 from paranmt_hf.util.run import Result, result_folder, run
@@ -48,9 +34,6 @@ FOLDS, SEED, BINS = 10, 1, 15
 FEWEST = 10  # Pairs of each kind
 MOST_COUNTS = 100  # Cosines at which pairs are counted
 DIGITS = 6
-# Pairs that the package carries.
-PAIRS = ASSETS / "calibration" / "pairs.tsv"
-STRENGTH = "strength"
 TARGET = 0.9  # The precision whose threshold the summary shows
 
 
@@ -109,21 +92,19 @@ def calibrate(
     located = locate(model)
     out = result_folder(out, Calibration, sources=[located.folder])
     sets = [read_rated_pairs(source, positive, columns) for source in ratings or [PAIRS]]
-    data = [
-        CalibrationData(each.name, each.sha256, len(each.left), int(each.positive.sum()), each.left_out)
-        for each in sets
-    ]
+    data = [each.stated for each in sets]
     for each in data:
         for reason, count in each.left_out.items():
             logger.info(f"{each.name}: left out, {reason}: {count:,}")
-    pairs, positives = (sum(getattr(each, name) for each in data) for name in ("pairs", "positives"))
+    pairs = sum(each.pairs for each in data)
+    positives = sum(each.positives for each in data)
     if min(positives, pairs - positives) < FEWEST:
         raise InputError(
             f"{positives} of {pairs} rated pairs are paraphrases; expected at least {FEWEST} that are and {FEWEST} "
             f"that are not: give more, or another `positive` than {positive:g} if they have scores",
             option="ratings",
         )
-    settings = CalibrationSettings(files_checksum(located.folder), data, positive, FOLDS, SEED)
+    settings = CalibrationSettings(files_checksum(located.folder), data, positive)
 
     def make(work: Path, folder: Path) -> Calibration:
         encoder = load(located)
@@ -140,90 +121,24 @@ def calibrate(
     return run(out, settings, Calibration, make, result=Calibrated, command="calibrate")
 
 
-@dataclass(frozen=True)
-class RatedPairs:
-    """Pairs of sentences, whether each is a paraphrase [pair], bool, and rows that were left out, by reason."""
-
-    name: str
-    sha256: str
-    left: list[str]
-    right: list[str]
-    positive: np.ndarray
-    left_out: dict[str, int] = field(default_factory=dict)
-
-
-def read_rated_pairs(source: str | Path, positive: float, columns: Mapping[str, str] | None = None) -> RatedPairs:
-    """Read rated pairs as `calibrate` takes them; scores of `positive` or more are those of paraphrases."""
-    path = Path(source).expanduser()
-    name = "the pairs of paranmt-hf" if source == PAIRS else source_name(source)
-    names = () if path.is_dir() or not path.exists() else open_table(path, (columns or {}).values()).names
-    if STRENGTH in names:
-        found = _annotated(path)
-        return _rated(name, found, np.asarray(found[STRENGTH]) >= positive)
-    released = (path / RELEASE_RECORD).is_file() or is_saved_dataset(path)
-    if released or columns or LABEL in names:
-        return _labelled(name, path, check_given(columns))
-    if usual_labels(names) and not by_spelling(names).keys() & {*SCORES} - {LABEL}:
-        raise unknown_columns(path, names, ["score", LABEL])
-    pairs = read_scored_pairs(source)
-    return RatedPairs(name, pairs.checksum, pairs.left, pairs.right, pairs.gold >= positive)
-
-
-def _labelled(name: str, path: Path, columns: Mapping[str, str]) -> RatedPairs:
-    """Read pairs with labels; those without one, or without text on a side, are counted."""
-    report = Report()
-    opened = open_pairs(str(path), WantedColumns(columns))
-    table = pa.concat_tables(opened.tables(report))
-    if LABEL not in table.column_names:
-        raise InputError(
-            f"{path} has no column {LABEL}; name the one that says which pairs are paraphrases: `columns` label=NAME",
-            path=path,
-            option="columns",
-        )
-    labelled = table.select([*SIDES, LABEL]).filter(table[LABEL].is_valid())
-    whole = labelled.drop_null()
-    counts = {UNLABELLED: len(table) - len(labelled), "without text on a side": len(labelled) - len(whole)}
-    left_out = {reason: count for reason, count in {**report.dropped, **counts}.items() if count}
-    return _rated(name, whole, np.asarray(whole[LABEL]) == 1, left_out)
-
-
-def _rated(name: str, table: pa.Table, positive: np.ndarray, left_out: dict[str, int] | None = None) -> RatedPairs:
-    left, right = (table[side].to_pylist() for side in SIDES)
-    checksum = StsSet("", left, right, positive.astype(float)).checksum
-    return RatedPairs(name, checksum, left, right, positive, left_out or {})
-
-
-def _annotated(path: Path) -> pa.Table:
-    """Read pairs that `paranmt annotate export` wrote, with the mean strength over annotators."""
-    try:
-        table = csv.read_csv(path, parse_options=csv.ParseOptions(newlines_in_values=True))
-        table = table.filter(table[STRENGTH].is_valid())
-        for side in SIDES:
-            # A mark that keeps spreadsheets from reading a formula.
-            text = pc.replace_substring_regex(table[side].cast(pa.string()), "^'", "")
-            table = table.set_column(table.column_names.index(side), side, text)
-        mean = table.group_by(["sample", "item", *SIDES]).aggregate([(STRENGTH, "mean")])
-        ordered = mean.sort_by([("sample", "ascending"), ("item", "ascending")])
-        return ordered.rename_columns({f"{STRENGTH}_mean": STRENGTH})
-    except (OSError, KeyError, pa.ArrowException) as error:
-        raise InputError(f"cannot read {path}: {error}; expected what `paranmt annotate export` writes") from None
-
-
 def fit(settings: CalibrationSettings, sets: Sequence[RatedPairs], encoder: SentenceEncoder) -> Calibration:
     """Fit the calibration of an encoder to rated pairs."""
-    left, right = ([text for each in sets for text in getattr(each, side)] for side in ("left", "right"))
+    left = [text for each in sets for text in each.left]
+    right = [text for each in sets for text in each.right]
     positive = np.concatenate([each.positive for each in sets])
     cosines = np.round(encoded_cosines(encoder, left, right), DIGITS)
     predicted = np.empty(len(cosines))
-    for held_out in folds_of(left, right, settings.folds, settings.seed):
+    for held_out in folds_of(left, right, FOLDS, SEED):
         rest = np.setdiff1d(np.arange(len(cosines)), held_out)
-        predicted[held_out] = np.interp(cosines[held_out], *np.array(isotonic(cosines[rest], positive[rest])).T)
+        corners = isotonic(cosines[rest], positive[rest])
+        predicted[held_out] = np.interp(cosines[held_out], *np.array(corners).T)
+    bins = reliability(predicted, positive)
     return Calibration(
         settings=settings,
         knots=isotonic(cosines, positive),
-        counts=_counts(cosines, positive),
-        bins=reliability(predicted, positive),
-        error=round(calibration_error(predicted, positive), DIGITS),
+        counts=counts_above(cosines, positive),
+        bins=bins,
+        error=round(calibration_error(bins), DIGITS),
         dimension=encoder.get_embedding_dimension(),
         pairs=len(cosines),
         positives=int(positive.sum()),
@@ -252,36 +167,41 @@ def folds_of(left: Sequence[str], right: Sequence[str], folds: int, seed: int) -
     from scipy.sparse.csgraph import connected_components
 
     rows: dict[str, int] = {}
-    first, second = ([rows.setdefault(text, len(rows)) for text in side] for side in (left, right))
+    first = [rows.setdefault(text, len(rows)) for text in left]
+    second = [rows.setdefault(text, len(rows)) for text in right]
     links = coo_array((np.ones(len(first)), (first, second)), shape=(len(rows), len(rows)))
     count, groups = connected_components(links, directed=False)
     if count < 2:
         raise InputError("all rated pairs share sentences, so none can be held out; give others", option="ratings")
     parts = np.random.default_rng(seed).permutation(count)[groups[first]] % folds
-    yield from (np.flatnonzero(parts == part) for part in np.unique(parts))
+    for part in np.unique(parts):
+        yield np.flatnonzero(parts == part)
 
 
 def reliability(probabilities: np.ndarray, positive: np.ndarray, bins: int = BINS) -> list[tuple[float, float, int]]:
     """Mean probability, share of positives, and number of pairs of bins of equal count, by probability."""
-    parts = np.array_split(np.argsort(probabilities, kind="stable"), min(bins, len(probabilities)))
-    return [
-        (round(float(probabilities[part].mean()), DIGITS), round(float(positive[part].mean()), DIGITS), len(part))
-        for part in parts
-    ]
+    found = []
+    for part in np.array_split(np.argsort(probabilities, kind="stable"), min(bins, len(probabilities))):
+        mean, share = float(probabilities[part].mean()), float(positive[part].mean())
+        found.append((round(mean, DIGITS), round(share, DIGITS), len(part)))
+    return found
 
 
-def calibration_error(probabilities: np.ndarray, positive: np.ndarray, bins: int = BINS) -> float:
-    """Expected calibration error: the mean distance of probability and share over bins of equal count."""
-    found = reliability(probabilities, positive, bins)
-    return sum(abs(mean - share) * count for mean, share, count in found) / len(probabilities)
+def calibration_error(bins: Sequence[tuple[float, float, int]]) -> float:
+    """Expected calibration error: the mean distance of probability and share over the pairs of `reliability`."""
+    pairs = sum(count for _, _, count in bins)
+    return sum(abs(mean - share) * count for mean, share, count in bins) / pairs
 
 
-def _counts(cosines: np.ndarray, positive: np.ndarray) -> list[tuple[float, int, int]]:
+def counts_above(cosines: np.ndarray, positive: np.ndarray) -> list[tuple[float, int, int]]:
     """Number of pairs, and of positives, at or above some of the cosines."""
     order = np.sort(cosines)
     ranks = np.linspace(0, len(order) - 1, min(MOST_COUNTS, len(order))).astype(int)
-    at_least = [cosines >= cosine for cosine in np.unique(order[ranks])]
-    return [(float(cosines[above].min()), int(above.sum()), int(positive[above].sum())) for above in at_least]
+    found = []
+    for cosine in np.unique(order[ranks]):
+        above = cosines >= cosine
+        found.append((float(cosine), int(above.sum()), int(positive[above].sum())))
+    return found
 
 
 def plot_calibration(calibration: Calibration, path: Path, title: str) -> None:
@@ -293,7 +213,8 @@ def plot_calibration(calibration: Calibration, path: Path, title: str) -> None:
     figure = matplotlib.figure.Figure(figsize=(8, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
     left.plot([0, 1], [0, 1], color="tab:gray", linewidth=1)
-    left.plot([mean for mean, _, _ in calibration.bins], [share for _, share, _ in calibration.bins], marker="o")
+    means, shares, _ = zip(*calibration.bins, strict=True)
+    left.plot(means, shares, marker="o")
     left.set(xlabel="probability, by cross-validation", ylabel="share of paraphrases", xlim=(0, 1), ylim=(0, 1))
     right.plot(*zip(*calibration.knots, strict=True))
     right.set(xlabel="cosine", ylabel="probability", ylim=(0, 1))

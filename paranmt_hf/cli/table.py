@@ -9,9 +9,9 @@ FAMILIES = {
     "explore": "look at a corpus, on a local page or as one HTML file",
     "annotate": "let people rate a sample of a corpus",
     "paraphrase": "train models that paraphrase, use and evaluate them (none is carried)",
-    "encoder": "average, rotate, convert or export an encoder, take word vectors, see negatives",
+    "encoder": "average, convert or export an encoder, take word vectors",
     "experiment": "tables and figures of the papers",
-    "evaluate": "similarity, transfer tasks, tasks of mteb, triples of sentences, overfitting",
+    "evaluate": "similarity, transfer tasks, tasks of mteb, triples of sentences",
     "lexicon": "word paraphrases found in a corpus",
     "search": "index a corpus, and find its sentences nearest to queries",
 }
@@ -138,15 +138,9 @@ GROUPS = {
         ),
         Command(
             "encoder average",
-            "paranmt_hf.training.derived:average_encoders",
+            "paranmt_hf.training.average:average_encoders",
             "average the weights of encoders trained from one start",
             "paranmt encoder average models/one models/two --out models/mean",
-        ),
-        Command(
-            "encoder rotate",
-            "paranmt_hf.training.derived:rotate_encoder",
-            "order dimensions, so that cutting some off costs less",
-            "paranmt encoder rotate models/word-trigram --out models/word-trigram-even",
         ),
         Command(
             "encoder convert",
@@ -171,12 +165,6 @@ GROUPS = {
             "paranmt_hf.search.hard_negatives:hard_negatives",
             "give pairs hard negatives, for losses of sentence-transformers",
             "paranmt negatives paranmt50m --encoder small --out paranmt50m-negatives",
-        ),
-        Command(
-            "encoder negatives",
-            "paranmt_hf.training.negatives:mined_negatives",
-            "show the hard negatives that mega-batches give",
-            'paranmt encoder negatives "a man is playing a guitar ." --data paranmt50m --mega-batches 1 20 40',
         ),
     ],
     "evaluation": [
@@ -209,12 +197,6 @@ GROUPS = {
             "paranmt_hf.evaluation.contrast:evaluate_contrast",
             "evaluate encoders on triples of sentences",
             "paranmt evaluate contrast models/word small --json contrast.json",
-        ),
-        Command(
-            "evaluate overfitting",
-            "paranmt_hf.training.overfitting:evaluate_overfitting",
-            "how far training pairs stand out from their negatives",
-            "paranmt evaluate overfitting models/word --data ppdb-2.0-xl-phrasal.gz --development sample",
         ),
     ],
     "paraphrases": [

@@ -5,7 +5,7 @@ The teacher reads each sentence once. Its vectors are kept in the work folder, w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,8 +23,9 @@ from paranmt_hf.hub.repository import locate, plain_name
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.training.card import shell_word, trained_values, write_card
 from paranmt_hf.training.config import WORDS, DistillConfig
-from paranmt_hf.training.inputs import PairsAndText, holds_training, sentences_of, split_text
+from paranmt_hf.training.inputs import holds_training, sentences_of
 from paranmt_hf.training.record import Distilled, DistillRecord, TrainingRecord
+from paranmt_hf.training.text import PairsAndText, split_text
 from paranmt_hf.training.train import TEACHER
 from paranmt_hf.util.files import Names, listed, source_name, writing
 from paranmt_hf.util.records import as_json, made_with
@@ -76,9 +77,10 @@ def distill(
     config, names = config or DistillConfig(), listed(teacher) or [BASE]
     if len(names) > 1:
         raise InputError("name one teacher", option="teacher")
-    _check_language(language or ENGLISH, evaluate)
-    start = config.encoder
-    given = [*names, start, *listed(text), *listed(translations), *listed(data)]
+    check_language(language or ENGLISH)
+    if evaluate is not None and is_sample(evaluate) and language not in (None, ENGLISH):
+        raise InputError(f"the sentences of `evaluate` sample are English, not {language}", option="evaluate")
+    given = [*names, config.encoder, *listed(text), *listed(translations), *listed(data)]
     out = result_folder(out, DistillRecord, sources=[Path(name).expanduser() for name in given if name])
     sets = sets_of(evaluate) if evaluate is not None else []
     unwanted = sentences_of(exclude) if exclude is not None else set()
@@ -88,36 +90,38 @@ def distill(
         _check_translated(config, language)
     pairs = Pairs(listed(data), PairSelection(), unwanted, seed=config.seed) if data is not None else None
     located = locate(names[0])
-    # The record is published, and does not show where folders are.
-    named = replace(config, start=plain_name(start)) if start is not None else config
-    stated = {"language": language} if language not in (None, ENGLISH) else {}
+    named = config
+    if config.encoder is not None:
+        # The record is published, and does not show where folders are.
+        named = replace(config, start=plain_name(config.encoder))
     settings = {
         "teacher": located.revision,
-        "start": locate(start).revision if start is not None else None,
+        "start": locate(config.encoder).revision if config.encoder is not None else None,
         "text": sentences.identity,
         "data": pairs.identity if pairs is not None else None,
         "evaluated": {each.title: each.checksum for each in sets},
         "config": as_json(named),
-        **stated,
+        "language": language or ENGLISH,
     }
     inputs = {"teacher": plain_name(str(names[0])), "text": ", ".join(sentences.names)}
-    shown = language if sentences.translated or stated else None
-    command = _command(inputs["teacher"], sentences, columns, translations, data, shown, named, exclude)
-
-    # Other sets to evaluate on need no other work.
-    same = {name: value for name, value in settings.items() if name != "evaluated"}
+    files = {"text": sentences.names, "columns": columns, "translations": translations, "data": data}
+    words = _command(inputs["teacher"], files, language, named, excluded=exclude is not None)
 
     def make(work: Path, folder: Path) -> DistillRecord:
+        # Other sets to evaluate on need no other work.
+        same = {name: value for name, value in settings.items() if name != "evaluated"}
         continue_with(work, same, keep={TEACHER}, holds=_holds_training)
         if pairs is not None and not any(table.num_rows for table in pairs.batches()):
             raise InputError(f"there are no pairs in `data`: {pairs.left_out}; choose other pairs", option="data")
         steps = DistillSteps(work, str(names[0]), located, config, *_split(sentences, work, config))
         found = steps.run(folder, data, exclude, sets)
         trained = TrainingRecord.read(folder)
-        said = replace(trained.settings, data=trained.settings.data | stated)
-        trained = replace(trained, settings=said, inputs=trained.inputs | inputs).write(folder)
+        spoken = trained.settings.data | ({"language": language} if language else {})
+        trained = replace(
+            trained, settings=replace(trained.settings, data=spoken), inputs=trained.inputs | inputs
+        ).write(folder)
         made = made_with("torch", "numpy", "numba", "sentence-transformers")
-        record = DistillRecord(settings=settings, command=command, dimension=trained.dimension, **found, **made)
+        record = DistillRecord(settings=settings, command=words, dimension=trained.dimension, **found, **made)
         # The card shows the command.
         record.write(folder)
         write_card(folder, trained_values(out.name, folder, trained))
@@ -130,21 +134,10 @@ def distill(
         make,
         result=Distilled,
         command="distill",
-        holds=_holds,
+        holds=lambda work: holds_training(work) or _holds_training(work),
         # Its vectors serve any settings.
         work_identity={"teacher": located.revision},
     )
-
-
-def _check_language(language: str, evaluate: str | Path | None) -> None:
-    """Reject an unknown language of the text, and one that is not that of the sets to evaluate on."""
-    check_language(language)
-    if language != ENGLISH and evaluate is not None and is_sample(evaluate):
-        raise InputError(
-            f"the sentences of `evaluate` sample are English, and `language` is {language}; name a folder with STS "
-            "sets of that language, or leave `evaluate` out",
-            option="evaluate",
-        )
 
 
 def _check_translated(config: DistillConfig, language: str | None) -> None:
@@ -159,26 +152,19 @@ def _check_translated(config: DistillConfig, language: str | None) -> None:
 
 
 def _command(
-    teacher: str,
-    sentences: PairsAndText,
-    columns: Sequence[str] | None,
-    translations: Names | None,
-    data: Names | None,
-    language: str | None,
-    config: DistillConfig,
-    exclude: str | Path | None,
+    teacher: str, files: Mapping[str, Names | None], language: str | None, config: DistillConfig, *, excluded: bool
 ) -> str:
     """Command that made an encoder, with paths shortened to names."""
-    words = [teacher, "--text", *sentences.names, *(["--columns", *columns] if columns else [])]
-    for option, files in (("--translations", translations), ("--data", data)):
-        words += [option, *map(source_name, listed(files))] if files is not None else []
-    words += ["--language", language] if language is not None else []
-    words += [*option_words(config), *(["--exclude", "STS"] if exclude is not None else [])]
-    return " ".join(["paranmt distill", *map(shell_word, words), "--out FOLDER"])
-
-
-def _holds(work: Path) -> bool:
-    return holds_training(work) or _holds_training(work)
+    words = ["paranmt distill", shell_word(teacher)]
+    for option, names in files.items():
+        if names is not None:
+            words += [f"--{option}", *(shell_word(source_name(name)) for name in listed(names))]
+    if language is not None:
+        words += ["--language", language]
+    words += map(shell_word, option_words(config))
+    if excluded:
+        words += ["--exclude", "STS"]
+    return " ".join([*words, "--out FOLDER"])
 
 
 def _holds_training(work: Path) -> bool:

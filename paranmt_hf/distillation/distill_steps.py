@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.reading.pairs import PairSelection
 from paranmt_hf.corpus.reading.sentences import SENTENCE, TRANSLATION
 from paranmt_hf.distillation.likeness import likeness
 from paranmt_hf.distillation.reduction import VectorsConfig, check_reduction, components
 from paranmt_hf.distillation.vectors import SAMPLE, distill_vectors
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.loading import read_average_tables
+from paranmt_hf.encoders.loading import load, read_average_tables
 from paranmt_hf.encoders.named_encoder import NamedEncoder, WithoutProgressBar
 from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.encoders.units import count_units
@@ -30,12 +29,11 @@ from paranmt_hf.hub.repository import Model, locate, plain_name
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
 from paranmt_hf.training.config import TRIGRAMS, WORDS, DistillConfig, TrainConfig
-from paranmt_hf.training.inputs import keys_in, resolve_encoder
-from paranmt_hf.training.train import TEACHER, read_recipe, train
+from paranmt_hf.training.inputs import resolve_encoder
+from paranmt_hf.training.recipe import read_recipe
+from paranmt_hf.training.text import keys_in
+from paranmt_hf.training.train import TEACHER, train
 from paranmt_hf.util.files import Names
-from paranmt_hf.util.machine import visible_cores
-from paranmt_hf.util.progress import followed_by
-from paranmt_hf.util.settings import values_for
 from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
@@ -48,38 +46,38 @@ MOST_PASSES, MOST_EPOCHS = 3_000_000, 12  # Sentences in all epochs; on little t
 # Of the starts words and trigrams: sizes if none are given, sentences in which a word is read, spread of random rows.
 MOST_WORDS, MOST_PIECES, MOST_DIMENSIONS, CONTEXTS, INIT_STD = 45_000, 10_000, 384, 8, 0.02
 BATCH, TEMPERATURE = 512, 0.15  # Of the lists of similarities
-PER_CORE = 4_000  # Sentences a second that a core trains on, for the estimate of what is left
 MARGIN_RECIPE = "word-trigram"  # Its second step is that with pairs
 
 
 @dataclass(frozen=True)
 class DistillSteps:
-    """The steps of a distillation in its work folder."""
+    """The steps of a distillation in its work folder.
+
+    Attributes:
+        work: The work folder.
+        name: The teacher as it was given: the steps must find the same revision.
+        teacher: Its files.
+        config: How it is distilled.
+        text: The file of `sentences`.
+        sentences: The column `sentence`, and `translation` if the teacher reads translations.
+        held_out: Sentences on which the result is compared with the teacher.
+    """
 
     work: Path
-    name: str  # Of the teacher, as it was given: the steps must find the same revision
+    name: str
     teacher: Model
     config: DistillConfig
     text: Path
-    sentences: pa.Table  # The column `sentence`, and `translation` if the teacher reads translations
+    sentences: pa.Table
     held_out: pa.Table
 
     def run(self, folder: Path, data: Names | None, exclude: str | Path | None, sets: list[StsSet]) -> dict[str, Any]:
         """Fill the folder of the encoder; returns what the record says of it."""
-        from paranmt_hf.encoders.loading import load
-
         counts = count_units(self.sentences[SENTENCE].chunks, ["word"])["word"]
-        start, epochs = self._start(counts), self._epochs
-        # Before the hours of the teacher.
-        if start not in (WORDS, TRIGRAMS):
-            check_start(start)
-        if start == WORDS and self.config.dimension:
-            width = load(self.teacher).get_embedding_dimension() or 0
-            check_reduction(len(self.sentences), width, self.config.dimension, 0)
-        with followed_by(epochs * len(self.sentences) / PER_CORE / visible_cores()):
-            taught = self._teach()
-            encoder = self._encoder(start, counts, taught)
-        self._warn_of_few_dimensions(start, taught)
+        start = self.config.start or self._usual_start(counts)
+        self._check(start)
+        taught = self._teach()
+        encoder = self._encoder(start, counts, taught)
         before = self._before(start, encoder)
         # What cannot be evaluated is refused before training.
         scores = {"start": _scores(before, sets)}
@@ -89,28 +87,19 @@ class DistillSteps:
             last = self._with_pairs(last, data, exclude)
         shutil.copytree(last, folder, dirs_exist_ok=True)
         after = NamedEncoder(str(folder)).load()
-        alike = None
-        if len(self.held_out):
-            teacher, unseen = taught.of(keys_in(self.held_out)).numpy(), self.held_out[SENTENCE].to_pylist()
-            models = {"start": before, "encoder": after}
-            alike = {name: likeness(each.encode(unseen), teacher) for name, each in models.items()}
         return {
-            "start": start if start in (WORDS, TRIGRAMS, BASE) else plain_name(start),
-            "likeness": alike,
+            "start": plain_name(start),
+            "likeness": self._likeness(taught, before, after),
             "sentences": len(self.sentences),
             "held_out": len(self.held_out),
-            "epochs": epochs,
+            "epochs": self.epochs,
             "scores": scores | {"encoder": _scores(after, sets)},
         }
 
     @property
-    def _translated(self) -> bool:
-        """Whether the teacher reads translations of the text."""
-        return TRANSLATION in self.sentences.column_names
-
-    @property
-    def _epochs(self) -> int:
-        return self.config.epochs or max(1, min(MOST_EPOCHS, MOST_PASSES // len(self.sentences)))
+    def epochs(self) -> int:
+        """Passes over the text: fewer over much, and not too many over little, which make it less alike."""
+        return self.config.epochs or max(1, min(MOST_PASSES // len(self.sentences), MOST_EPOCHS))
 
     @property
     def _cache(self) -> Path:
@@ -130,15 +119,13 @@ class DistillSteps:
             teacher_loss="listwise",
             temperature=TEMPERATURE,
             neighbours=True,
-            epochs=self._epochs,
+            epochs=self.epochs,
             decay=True,
         )
 
-    def _start(self, counts: Counter[str]) -> str:
-        """What training starts from; see `DistillConfig.start`."""
-        if self.config.start is not None:
-            return self.config.start
-        if self._translated:
+    def _usual_start(self, counts: Counter[str]) -> str:
+        """What training starts from if it is not given; see `DistillConfig.start`."""
+        if TRANSLATION in self.sentences.column_names:
             return TRIGRAMS
         if self.config.words or self.config.dimension or StaticEncoder.read(self.teacher) is not None:
             return WORDS
@@ -146,49 +133,75 @@ class DistillSteps:
         known = sum(count for word, count in counts.items() if word in tables[0].vocabulary.row_of)
         return BASE if known >= KNOWN_SHARE * counts.total() else WORDS
 
+    def _check(self, start: str) -> None:
+        """Reject what does not fit, before the hours of the teacher."""
+        if start == WORDS and self.config.dimension:
+            width = load(self.teacher).get_embedding_dimension() or 0
+            check_reduction(len(self.sentences), width, self.config.dimension)
+        if start in (WORDS, TRIGRAMS):
+            return
+        try:
+            encoder, _, _ = resolve_encoder(EncoderConfig(init_from=start))
+        except InputError as error:
+            raise InputError(f"{start}: {error}", option="start", path=error.path) from None
+        if any(family.layers for family in encoder.families):
+            raise InputError(
+                f"{start} is a model {encoder.model!r}, and distillation starts from an average of words or trigrams; "
+                "name such an encoder, or leave `start` out",
+                option="start",
+            )
+
     def _teach(self) -> TeacherVectors:
         """The teacher's vectors of all sentences."""
         from paranmt_hf.training.teacher import teacher_vectors
 
-        parts = (self.sentences, self.held_out)
-        keyed = [(keys_in(part), part[part.column_names[-1]]) for part in parts if len(part)]
+        keyed = []
+        for part in (self.sentences, self.held_out):
+            if len(part):
+                keyed.append((keys_in(part), part[part.column_names[-1]]))
         return teacher_vectors(self.teacher, keyed, self._cache, device=None, precision="bf16")
 
-    def _words(self, counts: Counter[str], taught: TeacherVectors) -> EncoderConfig:
-        """Write the vectors of words to start from."""
+    def _encoder(self, start: str, counts: Counter[str], taught: TeacherVectors) -> EncoderConfig:
+        """Settings of the encoder that training starts from."""
+        if start not in (WORDS, TRIGRAMS):
+            return EncoderConfig(init_from=start)
+        most = min(taught.dimension, MOST_DIMENSIONS)
+        dimension = self.config.dimension or min(most, len(self.sentences))
+        if not self.config.dimension and dimension < most:
+            logger.warning(
+                f"warning: {counted(len(self.sentences), 'sentence')} for training allow no more than "
+                f"{counted(dimension, 'dimension')}, of {most} with more text; such an encoder is of little use"
+            )
+        if start == TRIGRAMS:
+            return EncoderConfig(model="trigram", dimension=dimension, init_std=INIT_STD)
+        vectors = self._word_vectors(counts, taught, dimension)
+        words, pieces = self.config.words or MOST_WORDS, min(MOST_PIECES, len(counts) // 4)
+        return EncoderConfig(words=words, pieces=pieces, dimension=dimension, vectors=str(vectors), init_std=INIT_STD)
+
+    def _word_vectors(self, counts: Counter[str], taught: TeacherVectors, dimension: int) -> Path:
+        """Write the teacher's vectors of words, in sentences if it has a tokenizer; returns the file."""
         from transformers import PreTrainedTokenizerFast
 
-        from paranmt_hf.encoders.loading import load
         from paranmt_hf.training.teacher import fast_in_bf16
 
-        config, path, encoder = self.config, self.work / "vectors.txt", load(self.teacher)
-        words, width = config.words or MOST_WORDS, taught.dimension
-        dimension = self._dimension(taught)
+        path, encoder = self.work / "vectors.txt", load(self.teacher)
+        words, reduced = self.config.words or MOST_WORDS, dimension < taught.dimension
         if isinstance(getattr(encoder, "tokenizer", None), PreTrainedTokenizerFast):
             reading = VectorsConfig(
                 words=words,
                 contexts=CONTEXTS,
-                dimension=dimension if dimension < width else None,
+                dimension=dimension if reduced else None,
                 precision="bf16" if fast_in_bf16(encoder.device.type) else "float32",
             )
             distill_vectors(self.name, path, text=[self.text], config=reading)
-        else:
-            known = most_frequent("word", counts, words).units[1:]
-            matrix = WithoutProgressBar(encoder, 256).encode(known)
-            if dimension < width:
-                sample = keys_in(self.sentences[:SAMPLE])
-                matrix = matrix @ components(taught.of(sample).numpy(), dimension)
-            write_vectors(path, WordVectors(known, np.asarray(matrix, np.float32)))
-        pieces = min(MOST_PIECES, len(counts) // 4)
-        return EncoderConfig(words=words, pieces=pieces, dimension=dimension, vectors=str(path), init_std=INIT_STD)
-
-    def _encoder(self, start: str, counts: Counter[str], taught: TeacherVectors) -> EncoderConfig:
-        """Settings of the encoder that training starts from."""
-        if start == WORDS:
-            return self._words(counts, taught)
-        if start == TRIGRAMS:
-            return EncoderConfig(model="trigram", dimension=self._dimension(taught), init_std=INIT_STD)
-        return EncoderConfig(init_from=start)
+            return path
+        known = most_frequent("word", counts, words).units[1:]
+        matrix = WithoutProgressBar(encoder, 256).encode(known)
+        if reduced:
+            sample = keys_in(self.sentences[:SAMPLE])
+            matrix = matrix @ components(taught.of(sample).numpy(), dimension)
+        write_vectors(path, WordVectors(known, np.asarray(matrix, np.float32)))
+        return path
 
     def _before(self, start: str, encoder: EncoderConfig) -> Encoder:
         """The encoder that training starts from."""
@@ -199,43 +212,26 @@ class DistillSteps:
         counts = count_units(self.sentences[SENTENCE].chunks, ["trigram"])
         return WithoutProgressBar(build_for(encoder, counts, None, seed=self.config.seed), 256)
 
-    def _dimension(self, taught: TeacherVectors) -> int:
-        return self.config.dimension or min(taught.dimension, len(self.sentences), MOST_DIMENSIONS)
-
-    def _warn_of_few_dimensions(self, start: str, taught: TeacherVectors) -> None:
-        """Warn if the encoder has fewer dimensions because there are few sentences."""
-        most, dimension = min(taught.dimension, MOST_DIMENSIONS), self._dimension(taught)
-        if start in (WORDS, TRIGRAMS) and self.config.dimension is None and dimension < most:
-            logger.warning(
-                f"warning: {counted(len(self.sentences), 'sentence')} for training allow no more than "
-                f"{counted(dimension, 'dimension')}, of {most} with more text; such an encoder is of little use"
-            )
-
     def _with_pairs(self, first: Path, data: Names, exclude: str | Path | None) -> Path:
         """Continue on pairs as the recipe does; returns the folder of the mean of both."""
-        from paranmt_hf.training.derived import average_encoders
+        from paranmt_hf.training.average import average_encoders
 
-        values = values_for([TrainConfig, PairSelection], read_recipe(MARGIN_RECIPE).then, "recipe")
         margin, mean = self.work / "margin", self.work / "mean"
-        config, selection = TrainConfig(**values[0], seed=self.config.seed), PairSelection(**values[1])
-        start = EncoderConfig(init_from=str(first))
-        train(data, margin, encoder=start, config=config, selection=selection, exclude=exclude)
+        encoder, config, selection = read_recipe(MARGIN_RECIPE).margin_step(first, TrainConfig(seed=self.config.seed))
+        train(data, margin, encoder=encoder, config=config, selection=selection, exclude=exclude)
         average_encoders([first, margin], mean)
         return mean
 
-
-def check_start(name: str) -> None:
-    """Reject an encoder that is not an average, which alone learns among neighbours."""
-    try:
-        encoder, _, _ = resolve_encoder(EncoderConfig(init_from=name))
-    except InputError as error:
-        raise InputError(f"{name}: {error}", option="start", path=error.path) from None
-    if any(family.layers for family in encoder.families):
-        raise InputError(
-            f"{name} is a model {encoder.model!r}, and distillation starts from an average of words or trigrams; name "
-            "such an encoder, or leave `start` out",
-            option="start",
-        )
+    def _likeness(self, taught: TeacherVectors, before: Encoder, after: Encoder) -> dict[str, float] | None:
+        """How like its teacher the encoder is before and after training; None if no sentences were held out."""
+        if not len(self.held_out):
+            return None
+        teacher = taught.of(keys_in(self.held_out)).numpy()
+        unseen = self.held_out[SENTENCE].to_pylist()
+        return {
+            "start": likeness(before.encode(unseen), teacher),
+            "encoder": likeness(after.encode(unseen), teacher),
+        }
 
 
 def _scores(encoder: Encoder, sets: list[StsSet]) -> dict[str, float]:

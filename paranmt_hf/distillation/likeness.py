@@ -24,7 +24,7 @@ def likeness(vectors: np.ndarray, teacher: np.ndarray) -> float:
     # With these imports, `paranmt distill --help` would load torch.
     import torch
 
-    from paranmt_hf.training.pair_views import neighbour_order
+    from paranmt_hf.training.neighbours import neighbour_order
 
     own, wanted = directions(vectors), directions(teacher)
     order = neighbour_order(torch.from_numpy(wanted.astype(np.float32)), NEIGHBOURS, np.random.default_rng(0))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +15,14 @@ import pyarrow as pa
 
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.reading.sentences import SentenceSources
-from paranmt_hf.distillation.reduction import VectorsConfig, check_reduction, distill_alone, distill_in_context
+from paranmt_hf.distillation.reduction import (
+    ResumeStore,
+    VectorsConfig,
+    check_reduction,
+    encode_words,
+    reduce_alone,
+    reduce_in_context,
+)
 from paranmt_hf.encoders.named_encoder import WithoutProgressBar
 from paranmt_hf.encoders.units import count_units, lookup
 from paranmt_hf.encoders.vocabulary import UNKNOWN, Vocabulary, most_frequent
@@ -25,16 +31,14 @@ from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.definitions import is_piece
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import WordVectors, read_vectors, write_vectors
-from paranmt_hf.training import checkpoint
-from paranmt_hf.training.inputs import PairsAndText, sentences_of
+from paranmt_hf.training.inputs import sentences_of
+from paranmt_hf.training.text import PairsAndText
 from paranmt_hf.util.files import decode_line, listed, open_lines, result_file, shown_path
-from paranmt_hf.util.records import FileRecord, made_with
+from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run
 from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
-    import torch
-
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 SAMPLE = 50_000  # Minimum number of sentences whose averages have the principal components
@@ -42,22 +46,19 @@ SAMPLE = 50_000  # Minimum number of sentences whose averages have the principal
 
 @dataclass(frozen=True)
 class VectorsSettings:
-    """Everything that determines distilled vectors."""
+    """Everything that determines distilled vectors.
 
-    models: list[str]  # Commits or checksums of the encoders
-    words: str  # Checksum of the words, in order
-    # The identity of the sentences that words are read in, with checksums; None if they are read alone
+    Attributes:
+        models: Commits or checksums of the encoders.
+        words: Checksum of the words, in order.
+        text: The identity of the sentences that words are read in, with checksums; None if they are read alone.
+        config: How they are distilled.
+    """
+
+    models: list[str]
+    words: str
     text: dict[str, Any] | None
-    config: VectorsConfig  # How they are distilled
-
-    @property
-    def of_states(self) -> dict[str, Any]:
-        """What determines the states of words in sentences, the expensive part."""
-        config = self.config
-        return {"models": self.models, "words": self.words, "text": self.text} | {
-            "contexts": config.contexts,
-            "precision": config.precision,
-        }
+    config: VectorsConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,15 +134,19 @@ def distill_vectors(
         config=config,
     )
 
+    # The states of words, which are expensive, serve vectors of any dimension.
+    of_states = {**as_json(settings), "config": {"contexts": config.contexts, "precision": config.precision}}
+
     def make(work: Path, file: Path) -> VectorsRecord:
         encoders = _encoders(located, words, config)
-        kept = [_States(work / f"states-{index}.safetensors") for index in range(len(encoders))]
+        stores = [ResumeStore(work / f"states-{index}.safetensors") for index in range(len(encoders))]
         if config.contexts is None:
-            vectors = distill_alone(
-                words, [WithoutProgressBar(encoder, 256).encode for encoder in encoders], config, kept
-            )
+            encoded = []
+            for encoder, store in zip(encoders, stores, strict=True):
+                encoded.append(encode_words(words, WithoutProgressBar(encoder, 256).encode, store))
+            vectors = reduce_alone(words, encoded, config.dimension)
         else:
-            vectors = _in_context(words, counts, encoders, sentences, config, kept)
+            vectors = _in_context(words, counts, encoders, sentences, config, stores)
         write_vectors(file, vectors)
         return VectorsRecord(
             settings=settings,
@@ -159,7 +164,7 @@ def distill_vectors(
         result=DistilledVectors,
         command="encoder vectors",
         holds=lambda work: any(work.glob("states-*.safetensors")),
-        work_identity=settings.of_states,
+        work_identity=of_states,
     )
 
 
@@ -173,26 +178,8 @@ def _encoders(models: Sequence[Model], words: list[str], config: VectorsConfig) 
         for model, encoder in zip(models, encoders, strict=True):
             check_reads_words(encoder, model.name)
     width = sum(encoder.get_embedding_dimension() or 0 for encoder in encoders)
-    check_reduction(len(words) if config.contexts is None else width, width, config.dimension, config.remove)
+    check_reduction(len(words) if config.contexts is None else width, width, config.dimension)
     return encoders
-
-
-class _States:
-    """What one encoder gave so far, vectors or states of words, in a file of the work folder."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._saved = path, time.monotonic()
-
-    def read(self) -> dict[str, torch.Tensor] | None:
-        """Read the last stored state; None if there is none."""
-        found = checkpoint.read_checkpoint(self._path)
-        return None if found is None else found[0]
-
-    def offer(self, state: Callable[[], dict[str, torch.Tensor]]) -> None:
-        """Store a state, unless one was stored recently."""
-        if time.monotonic() - self._saved >= checkpoint.CHECKPOINT_SECONDS:
-            checkpoint.write_checkpoint(self._path, state(), {})
-            self._saved = time.monotonic()
 
 
 def _choose(counts: Counter[str], vocabulary: str | Path | None, config: VectorsConfig) -> list[str]:
@@ -201,15 +188,13 @@ def _choose(counts: Counter[str], vocabulary: str | Path | None, config: Vectors
     if counts:
         words |= dict.fromkeys(most_frequent("word", counts, config.words, min_count=config.min_count).units[1:])
     if vocabulary is not None:
-        # A word such as `##ing` would be read as a piece.
-        words |= dict.fromkeys(word for word in _read_words(Path(vocabulary), config.words) if not is_piece(word))
+        words |= dict.fromkeys(_read_words(Path(vocabulary), config.words))
     if config.contexts is not None:
         # The name of unknown words there.
         words.pop(UNKNOWN, None)
-    chosen = list(words)[: config.words]
-    if not chosen:
+    if not words:
         raise InputError("there is no word to make a vector of; give other data")
-    return chosen
+    return list(words)[: config.words]
 
 
 def _in_context(
@@ -218,7 +203,7 @@ def _in_context(
     encoders: Sequence[SentenceEncoder],
     sentences: PairsAndText,
     config: VectorsConfig,
-    kept: Sequence[_States],
+    stores: Sequence[ResumeStore],
 ) -> WordVectors:
     """Word vectors from the states of words in sentences."""
     import torch
@@ -230,9 +215,9 @@ def _in_context(
     known = lookup(Vocabulary("word", [UNKNOWN, *words]))
     total = sum(len(column) for column in sentences.columns())
     states = []
-    for encoder, own in zip(encoders, kept, strict=True):
+    for encoder, store in zip(encoders, stores, strict=True):
         found = mean_states(
-            encoder, known, sentences.columns(), total, config.contexts, own, in_bf16=config.precision == "bf16"
+            encoder, known, sentences.columns(), total, config.contexts, store, in_bf16=config.precision == "bf16"
         )
         states.append(found[1:])
     (table,) = WordTokenizer().tables(_every(sentences.columns(), max(1, total // SAMPLE)))
@@ -244,7 +229,7 @@ def _in_context(
         return embedding_bag(rows, weight, offsets, mode="mean", include_last_offset=True).numpy()
 
     frequencies = np.array([counts[word] for word in words], np.float64)
-    return distill_in_context(words, states, frequencies, average, config)
+    return reduce_in_context(words, states, frequencies, average, config.dimension)
 
 
 def _every(columns: Iterator[pa.Array], step: int) -> pa.ChunkedArray:
@@ -261,10 +246,12 @@ def _read_words(path: Path, limit: int) -> list[str]:
     words: dict[str, None] = {}
     with open_lines(path, "the vocabulary") as lines:
         for number, line in enumerate(lines, 1):
-            if fields := decode_line(line, path, number).split():
+            fields = decode_line(line, path, number).split()
+            # A word such as `##ing` would be read as a piece.
+            if fields and not is_piece(fields[0]):
                 words.setdefault(fields[0])
             if len(words) >= limit:
                 break
     if not words:
-        raise InputError(f"the vocabulary {path} is empty; expected a word in front of each line")
+        raise InputError(f"the vocabulary {path} is empty; expected a word in front of each line", path=path)
     return list(words)

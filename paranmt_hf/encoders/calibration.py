@@ -8,7 +8,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,24 +23,36 @@ ADVICE = "`paranmt calibrate` makes one from rated pairs"
 
 @dataclass(frozen=True)
 class CalibrationData:
-    """Rated pairs that an encoder was calibrated on."""
+    """Rated pairs that an encoder was calibrated on.
 
-    name: str  # Name of the file or folder
-    sha256: str  # Checksum of the sentences and ratings
-    pairs: int  # Number of pairs
-    positives: int  # Number of those that are paraphrases
-    left_out: dict[str, int] = field(default_factory=dict)  # Rows that were left out, by reason
+    Attributes:
+        name: Name of the file or folder.
+        sha256: Checksum of the sentences and ratings.
+        pairs: Number of pairs.
+        positives: Number of those that are paraphrases.
+        left_out: Number of rows that were left out, by reason.
+    """
+
+    name: str
+    sha256: str
+    pairs: int
+    positives: int
+    left_out: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class CalibrationSettings:
-    """What determines a calibration."""
+    """What determines a calibration.
 
-    encoder: str  # Checksum of the files of the encoder
+    Attributes:
+        encoder: Checksum of the files of the encoder.
+        data: The rated pairs.
+        positive: The smallest score of a paraphrase, where data have scores and no labels.
+    """
+
+    encoder: str
     data: list[CalibrationData]
-    positive: float  # The smallest score of a paraphrase, where data have scores and no labels
-    folds: int  # Number of parts of the cross-validation
-    seed: int  # Seed of the parts
+    positive: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,14 +119,17 @@ class Calibration(Record):
         """
         if not 0.5 <= confidence < 1:
             raise InputError(f"confidence must be at least 0.5 and below 1, was {confidence}", option="confidence")
-        wanted, quantile = _odds(precision, "precision"), NormalDist().inv_cdf(confidence)
+        # Importing it takes longer than a vector.
+        from scipy.stats import binomtest
+
+        wanted, best = _odds(precision, "precision"), 0.0
         factor = 1.0 if prior is None else _odds(prior, "prior") / _odds(self.prior, "prior")
-        bounds = [_lower_bound(good, pairs, quantile) for _, pairs, good in self.counts]
-        odds = [factor * bound / (1 - bound) if bound < 1 else math.inf for bound in bounds]
-        for (cosine, _, _), reached in zip(self.counts, odds, strict=True):
-            if reached >= wanted:
+        for cosine, pairs, good in self.counts:
+            interval = binomtest(good, pairs, alternative="greater").proportion_ci(confidence, method="wilson")
+            odds = factor * interval.low / (1 - interval.low) if interval.low < 1 else math.inf
+            if odds >= wanted:
                 return cosine
-        best = max(odds)
+            best = max(best, odds)
         raise InputError(
             f"no cosine has a precision of {precision:g} on the {counted(self.pairs, 'pair')} of the calibration; the "
             f"highest is {best / (1 + best):.3f}",
@@ -221,11 +235,3 @@ def _odds(share: float, name: str) -> float:
     if not 0 < share < 1:
         raise InputError(f"{name} must be above 0 and below 1, was {share}", option=name)
     return share / (1 - share)
-
-
-def _lower_bound(count: int, total: int, quantile: float) -> float:
-    """Lower end of Wilson's interval of a proportion (Wilson 1927), for a quantile of the normal distribution."""
-    share, square = count / total, quantile**2
-    middle = share + square / (2 * total)
-    half = quantile * math.sqrt(share * (1 - share) / total + square / (4 * total**2))
-    return (middle - half) / (1 + square / total)

@@ -25,11 +25,12 @@ words.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import scipy.sparse as sparse
 
@@ -43,63 +44,57 @@ MASK = 2**BITS - 1
 WEIGHTS = np.array([0, 1, 2**BITS, 2**BITS + 1], np.int64)
 # Multiplications of a block, the maximum number of entries of its product, of 12 bytes each.
 BLOCK_PRODUCTS = 8_000_000
-BLOCK_ROWS = 100_000
 # Memory for each entry of what is kept: the sum, and while two are added these and the sum, 12 bytes each.
 ENTRY_BYTES = 36
-FOLDER = "runs"
+# Entries of all runs that are added up at once, at about 100 bytes each; a word's entries stay together.
+RANGE_ENTRIES = 500_000
+GROUP_ROWS = 250_000  # A row group is what is read to find the paraphrases of a word
+FOLDER, TABLE = "runs", "lexicon.parquet"
 
 
-@dataclass(frozen=True)
-class Run:
-    """The counts of some pairs of sentences on disk, sorted by word and then by the other word.
+def runs_of(folder: Path) -> list[Path]:
+    """Find the complete runs, the counts of consecutive pairs of sentences, in order.
 
-    The file holds bounds [word + 1], int64; then the other word of each entry, int32; then the counts, int64. `first`
-    is the number of the first pair of sentences, and `last` that of the last one plus 1.
+    The name of a run has the number of its first pair and that of the last one plus 1. It holds `bounds` [word + 1],
+    where the entries of each word begin and end; `others`, the other word of each entry, ascending; and its `counts`.
     """
-
-    path: Path
-    first: int
-    last: int
-
-    def bounds(self, words: int) -> np.ndarray:
-        """Where the entries of each word begin and end [word + 1], int64."""
-        return np.fromfile(self.path, np.int64, words + 1)
-
-    def read(self, words: int, entries: int, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-        """Entries `first` to `last` of all `entries`: other words, int32, and counts, int64, packed in one number."""
-        others = 8 * (words + 1)
-        found = np.fromfile(self.path, np.int32, last - first, offset=others + 4 * first)
-        return found, np.fromfile(self.path, np.int64, last - first, offset=others + 4 * entries + 8 * first)
+    return sorted(folder.glob("*-*.run"))
 
 
-def runs_of(folder: Path) -> list[Run]:
-    """Find the complete runs, in order."""
-    runs = []
-    for path in sorted(folder.glob("*-*.run")):
-        first, _, last = path.stem.partition("-")
-        runs.append(Run(path, int(first), int(last)))
-    return runs
+def pairs_in(runs: Sequence[Path]) -> int:
+    """Number of pairs of sentences that are counted in runs."""
+    return int(runs[-1].stem.partition("-")[2]) if runs else 0
 
 
-def count_word_pairs(sets: WordSets, folder: Path, memory: int, report: Callable[[int], None]) -> list[Run]:
+def count_word_pairs(
+    sets: WordSets,
+    folder: Path,
+    memory: int,
+    report: Callable[[int], None],
+    *,
+    run_pairs: int = RUN_PAIRS,
+    products: int = BLOCK_PRODUCTS,
+) -> list[Path]:
     """Count the pairs of words of a corpus, continuing after existing runs.
 
-    `memory` is the number of bytes that the counts may take, which decides the number of runs and nothing else;
-    `report` is called with the number of pairs of sentences that are counted.
+    `memory` is the number of bytes that the counts may take, which decides the number of runs and nothing else, like
+    `run_pairs`, the maximum number of pairs of sentences of a run; `report` is called with the number of pairs of
+    sentences that are counted.
     """
     with writing(folder):
         folder.mkdir(exist_ok=True)
-    runs = runs_of(folder)
-    first = last = runs[-1].last if runs else 0
+    first = last = pairs_in(runs_of(folder))
     report(last)
     sums = _Sums()
     # Frequent words first, so that most additions of a product are close in memory, which takes a third less time.
     by_frequency = np.argsort(-(sets.words.references + sets.words.translations), kind="stable").astype(np.int32)
-    for matrix in _matrices(sets, first, by_frequency):
-        if sums.entries * ENTRY_BYTES >= memory or last + matrix.shape[0] - first > RUN_PAIRS:
+    for matrix in _matrices(sets, first, by_frequency, min(products, run_pairs)):
+        if sums.entries * ENTRY_BYTES >= memory or last + matrix.shape[0] - first > run_pairs:
             _write_run(folder, first, last, sums.total(), by_frequency)
             first, sums = last, _Sums()
-        sums.add(_product(matrix))
+        product = matrix.T.tocsr() @ matrix
+        # It equals its transpose, and transposing sorts its entries, in linear time.
+        sums.add(product.T.tocsr())
         last += matrix.shape[0]
         report(last)
     if last > first:
@@ -107,29 +102,22 @@ def count_word_pairs(sets: WordSets, folder: Path, memory: int, report: Callable
     return runs_of(folder)
 
 
-def _matrices(sets: WordSets, start: int, order: np.ndarray) -> Iterator[sparse.csr_array]:
+def _matrices(sets: WordSets, start: int, order: np.ndarray, products: int) -> Iterator[sparse.csr_array]:
     """Split the sets of words into blocks S [pair, word] of bounded work, with reordered words."""
     place = np.empty_like(order)
     place[order] = np.arange(len(order), dtype=order.dtype)
-    for words, sides, bounds in sets.blocks(start, BLOCK_ROWS):
-        work = np.cumsum(np.diff(bounds) ** 2)
+    for words, sides, bounds in sets.blocks(start):
+        # A pair takes some work even without words, so that no block has more pairs than products.
+        work = np.cumsum(np.maximum(np.diff(bounds) ** 2, 1))
         first = 0
         while first < len(work):
             before = work[first - 1] if first else 0
-            last = max(first + 1, int(np.searchsorted(work, before + BLOCK_PRODUCTS, side="right")))
+            last = max(first + 1, int(np.searchsorted(work, before + products, side="right")))
             part = slice(bounds[first], bounds[last])
             inner = (bounds[first : last + 1] - bounds[first]).astype(np.int32)
-            yield sparse.csr_array(
-                (WEIGHTS[sides[part]], place[words[part]], inner), shape=(last - first, len(order)), copy=False
-            )
+            content = WEIGHTS[sides[part]], place[words[part]], inner
+            yield sparse.csr_array(content, shape=(last - first, len(order)), copy=False)
             first = last
-
-
-def _product(matrix: sparse.csr_array) -> sparse.csr_array:
-    """Compute S' S; the entries of the result [word, word] are sorted."""
-    product = matrix.T.tocsr() @ matrix
-    # It equals its transpose, and transposing sorts it, in linear time.
-    return product.T.tocsr()
 
 
 class _Sums:
@@ -159,95 +147,73 @@ class _Sums:
 
 def _write_run(folder: Path, first: int, last: int, total: sparse.csr_array, order: np.ndarray) -> None:
     """Write the counts, with the words in their original order."""
+    from safetensors.numpy import save_file
+
     for _ in ("columns", "rows"):
         total = sparse.csr_array((total.data, order[total.indices], total.indptr), shape=total.shape).T.tocsr()
-    with replacing(folder / f"{first:012d}-{last:012d}.run") as aside, aside.open("wb") as file:
-        file.write(total.indptr.astype(np.int64).data)
-        file.write(total.indices.astype(np.int32, copy=False).data)
-        file.write(total.data.data)
+    with replacing(folder / f"{first:012d}-{last:012d}.run") as aside:
+        others = total.indices.astype(np.int32)
+        save_file({"bounds": total.indptr.astype(np.int64), "others": others, "counts": total.data}, aside)
 
 
-# Entries of all runs that are added up at once, at about 100 bytes each; a word's entries stay together.
-RANGE_ENTRIES = 500_000
+def merged(runs: Sequence[Path], words: int, *, range_entries: int = RANGE_ENTRIES) -> Iterator[pa.Table]:
+    """Merge runs: the counts of pairs of different words, one range of words after the other.
 
-
-@dataclass(frozen=True)
-class PairCounts:
-    """Counts of pairs of different words [entry], sorted by word and then by the other word.
-
-    `words` and `others` are rows of words; `across` is the number of pairs of sentences with the one word on a side
-    and the other on the other, where a pair counts twice if both words are on both sides; `references` and
-    `translations` are the numbers of such sentences with both.
+    A table has a row for each pair, sorted by `word` and then by `other`, rows of words; `across` is the number of
+    pairs of sentences with the one word on a side and the other on the other, where a pair counts twice if both words
+    are on both sides; `references` and `translations` are the numbers of such sentences with both.
     """
+    from safetensors import safe_open
 
-    words: np.ndarray
-    others: np.ndarray
-    across: np.ndarray
-    references: np.ndarray
-    translations: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.words)
-
-    def take(self, chosen: np.ndarray) -> PairCounts:
-        return PairCounts(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
-
-
-def merged(runs: Sequence[Run], words: int) -> Iterator[PairCounts]:
-    """Merge runs: the summed counts of one range of words after the other."""
-    bounds = [run.bounds(words) for run in runs]
-    ends = np.sum(bounds, axis=0)
-    first = 0
-    while first < words:
-        last = int(np.searchsorted(ends, ends[first] + RANGE_ENTRIES, side="right")) - 1
-        last = min(max(last, first + 1), words)
-        yield _range(runs, bounds, words, first, last)
-        first = last
+    with ExitStack() as stack:
+        files = [stack.enter_context(safe_open(run, "np")) for run in runs]
+        bounds = [file.get_tensor("bounds") for file in files]
+        ends = np.sum(bounds, axis=0)
+        first = 0
+        while first < words:
+            last = int(np.searchsorted(ends, ends[first] + range_entries, side="right")) - 1
+            last = min(max(last, first + 1), words)
+            keys, packed = [], []
+            for file, own in zip(files, bounds, strict=True):
+                part = slice(int(own[first]), int(own[last]))
+                if part.start == part.stop:
+                    continue
+                rows = np.repeat(np.arange(first, last), np.diff(own[first : last + 1]))
+                keys.append(rows * words + file.get_slice("others")[part])
+                packed.append(file.get_slice("counts")[part])
+            yield _summed(np.concatenate(keys), np.concatenate(packed), words)
+            first = last
 
 
-def _range(runs: Sequence[Run], bounds: Sequence[np.ndarray], words: int, first: int, last: int) -> PairCounts:
-    """Sum the entries of some words."""
-    keys, packed = [], []
-    for run, ends in zip(runs, bounds, strict=True):
-        others, counts = run.read(words, int(ends[-1]), int(ends[first]), int(ends[last]))
-        rows = np.repeat(np.arange(first, last), np.diff(ends[first : last + 1]))
-        keys.append(rows * words + others)
-        packed.append(counts)
-    key, counts = np.concatenate(keys), np.concatenate(packed)
-    if len(runs) > 1:
+def _summed(keys: np.ndarray, packed: np.ndarray, words: int) -> pa.Table:
+    """Sum the packed counts of equal keys, of which each is a word times `words` plus the other word."""
+    steps = np.diff(keys, prepend=-1)
+    if (steps < 0).any():
         # Each run is sorted, which a stable sort exploits.
-        order = np.argsort(key, kind="stable")
-        key, counts = key[order], counts[order]
-    starts = np.flatnonzero(np.diff(key, prepend=-1))
-    rows, others = np.divmod(key[starts], words)
-    found = PairCounts(
-        rows,
-        others,
-        *(_sums(part, starts) for part in ((counts >> BITS) & MASK, counts & MASK, counts >> (2 * BITS))),
-    )
-    return found.take(rows != others)
+        order = np.argsort(keys, kind="stable")
+        keys, packed = keys[order], packed[order]
+        steps = np.diff(keys, prepend=-1)
+    starts = np.flatnonzero(steps)
+    word, other = np.divmod(keys[starts], words)
+    columns = {"word": word, "other": other}
+    for name, shift in (("references", 0), ("across", BITS), ("translations", 2 * BITS)):
+        columns[name] = np.add.reduceat((packed >> shift) & MASK, starts) if len(starts) else packed
+    return pa.table(columns).filter(pa.array(word != other))
 
 
-def _sums(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    return np.add.reduceat(values, starts) if len(starts) else values
+def pmi(together: np.ndarray, counts: pa.Table, events_of: np.ndarray, events: int) -> np.ndarray:
+    """Pointwise mutual information: log(together * events / (#(word) #(other))) [pair], 0 if `together` is 0.
 
-
-TABLE = "lexicon.parquet"
-
-
-def pmi(together: np.ndarray, counts: PairCounts, events_of: np.ndarray, events: int) -> np.ndarray:
-    """Pointwise mutual information: log(together * events / (#(word) #(other))) [entry], 0 if `together` is 0.
-
-    `together` are the events with both words [entry], `events_of` those with a word [word], `events` all of them.
+    `together` are the events with both words [pair], `events_of` those with a word [word], `events` all of them.
     """
     # A sum of logarithms, because a product of counts would leave the range in which integers are exact.
     logarithms = np.log(np.maximum(events_of, 1)) - np.log(events) / 2
-    values = np.log(np.maximum(together, 1)) - logarithms[counts.words] - logarithms[counts.others]
+    words, others = (logarithms[counts[name].to_numpy()] for name in ("word", "other"))
+    values = np.log(np.maximum(together, 1)) - words - others
     values[together == 0] = 0
     return values
 
 
-GROUP_ROWS = 250_000  # A row group is what is read to find the paraphrases of a word
 SCHEMA = pa.schema(
     [
         pa.field("word", pa.string(), nullable=False),
@@ -259,53 +225,57 @@ SCHEMA = pa.schema(
         pa.field("adjusted_pmi", pa.float32(), nullable=False),
     ]
 )
-
 # Columns with repeating values; for the others a dictionary takes time and space.
 REPEATING = [field.name for field in SCHEMA if not pa.types.is_floating(field.type)]
 
 
-def word_pair_table(counts: PairCounts, words: LexiconWords, vocabulary: pa.Array) -> pa.Table:
+def word_pair_table(counts: pa.Table, words: LexiconWords, vocabulary: pa.Array) -> pa.Table:
     """Convert counts to rows of a lexicon; `vocabulary` is the column of its words."""
-    across = pmi(counts.across, counts, words.references + words.translations, 2 * words.pairs)
-    within = pmi(counts.references, counts, words.references, words.pairs)
-    within = (within + pmi(counts.translations, counts, words.translations, words.pairs)) / 2
-    columns = [
-        vocabulary.take(pa.array(counts.words)),
-        vocabulary.take(pa.array(counts.others)),
-        *map(pa.array, (counts.across, counts.references, counts.translations)),
-        pa.array(across.astype("float32")),
-        pa.array((across - within).astype("float32")),
-    ]
+    across, references, translations = (counts[name].to_numpy() for name in ("across", "references", "translations"))
+    scores = pmi(across, counts, words.references + words.translations, 2 * words.pairs)
+    within = pmi(references, counts, words.references, words.pairs)
+    within = (within + pmi(translations, counts, words.translations, words.pairs)) / 2
+    columns = {
+        "word": vocabulary.take(counts["word"].combine_chunks()),
+        "paraphrase": vocabulary.take(counts["other"].combine_chunks()),
+        "count": across,
+        "count_in_references": references,
+        "count_in_translations": translations,
+        "pmi": scores.astype(np.float32),
+        "adjusted_pmi": (scores - within).astype(np.float32),
+    }
     return pa.table(columns, schema=SCHEMA)
 
 
 def write_word_pairs(
-    folder: Path, ranges: Iterable[PairCounts], words: LexiconWords, min_count: int, report: Callable[[int], None]
+    folder: Path, ranges: Iterable[pa.Table], words: LexiconWords, min_count: int, report: Callable[[int], None]
 ) -> int:
     """Write the pairs of words that were counted at least `min_count` times across sentences.
 
-    `ranges` are counts sorted by word; `report` is called with the number of rows that are written, which is returned.
+    `ranges` are the tables of `merged`; `report` is called with the number of rows that are written, which is
+    returned.
     """
-    vocabulary, rows = pa.array(words.words, pa.string()), 0
+    vocabulary = pa.array(words.words, pa.string())
+    rows = 0
     with (
         replacing(folder / TABLE) as aside,
         pq.ParquetWriter(aside, SCHEMA, use_dictionary=REPEATING, compression="zstd", store_schema=False) as writer,
     ):
-        chosen = (counts.take(counts.across >= min_count) for counts in ranges)
-        for table in _groups(word_pair_table(kept, words, vocabulary) for kept in chosen):
+        kept = (counts.filter(pc.greater_equal(counts["across"], min_count)) for counts in ranges)
+        for table in row_groups(word_pair_table(counts, words, vocabulary) for counts in kept):
             writer.write_table(table, row_group_size=GROUP_ROWS)
             rows += table.num_rows
             report(rows)
     return rows
 
 
-def _groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+def row_groups(tables: Iterable[pa.Table], size: int = GROUP_ROWS) -> Iterator[pa.Table]:
     """Split rows into row groups, independently of the number of runs."""
     left = SCHEMA.empty_table()
     for table in tables:
         left = pa.concat_tables([left, table])
-        while left.num_rows >= GROUP_ROWS:
-            yield left.slice(0, GROUP_ROWS).combine_chunks()
-            left = left.slice(GROUP_ROWS)
+        while left.num_rows >= size:
+            yield left.slice(0, size).combine_chunks()
+            left = left.slice(size)
     if left.num_rows:
         yield left.combine_chunks()

@@ -66,7 +66,8 @@ def read_word_pairs(path: str | Path) -> list[WordPair]:
 
 def in_both_orders(pairs: Sequence[WordPair]) -> set[Pair]:
     """Each pair as (first, second) and as (second, first)."""
-    return {order for pair in pairs for order in ((pair.first, pair.second), (pair.second, pair.first))}
+    orders = {(pair.first, pair.second) for pair in pairs}
+    return orders | {(second, first) for first, second in orders}
 
 
 def evaluate_word_scores(pairs: Sequence[WordPair], scores: Mapping[Pair, float], name: str) -> WordSimilarity:
@@ -75,14 +76,14 @@ def evaluate_word_scores(pairs: Sequence[WordPair], scores: Mapping[Pair, float]
     A pair that has scores in both orders gets their mean, one that has a score in one order gets that, and one that
     has none gets 0. `name` says what gave the scores.
     """
-    found = []
+    values = []
+    seen = 0
     for pair in pairs:
-        orders = dict.fromkeys([(pair.first, pair.second), (pair.second, pair.first)])
-        found.append([scores[order] for order in orders if order in scores])
-    seen = sum(map(bool, found))
+        found = [scores[order] for order in in_both_orders([pair]) if order in scores]
+        seen += bool(found)
+        values.append(sum(found) / max(len(found), 1))
     if not seen:
         raise InputError(f"{name} has none of the {len(pairs):,} word pairs, so there is nothing to correlate")
-    values = [sum(each) / len(each) if each else 0.0 for each in found]
     return WordSimilarity(name, len(pairs), seen, spearman(values, [pair.similarity for pair in pairs]))
 
 
@@ -95,21 +96,24 @@ class NearestWords:
     min_count: int  # How often each was counted at least
 
     def to_json(self) -> dict[str, Any]:
-        both = {"adjusted_pmi": self.by_adjusted_pmi, "pmi": self.by_pmi}
-        return {word: {by: [asdict(one) for one in both[by][word]] for by in both} for word in self.by_pmi}
+        found = {}
+        for word, by_pmi in self.by_pmi.items():
+            adjusted = [asdict(one) for one in self.by_adjusted_pmi[word]]
+            found[word] = {"adjusted_pmi": adjusted, "pmi": [asdict(one) for one in by_pmi]}
+        return found
 
     def summary(self) -> str:
         """Tables of the paraphrases of each word, by both scores next to each other."""
-        return "\n\n".join(self._table(word) for word in self.by_pmi)
-
-    def _table(self, word: str) -> str:
-        if not self.by_adjusted_pmi[word]:
-            return f"{word}: no paraphrase was counted at least {self.min_count:,} times (`min_count`)"
-        rows = []
-        for left, right in zip(self.by_adjusted_pmi[word], self.by_pmi[word], strict=True):
-            scores = f"{left.adjusted_pmi:.2f}", f"{right.pmi:.2f}"
-            rows.append((left.word, scores[0], f"{left.count:,}", right.word, scores[1], f"{right.count:,}"))
-        return text_table((f"{word}, by adjusted PMI", "", "count", "by PMI", "", "count"), rows, left=(0, 3))
+        tables = []
+        for word, by_pmi in self.by_pmi.items():
+            rows = []
+            for left, right in zip(self.by_adjusted_pmi[word], by_pmi, strict=True):
+                adjusted = [left.word, f"{left.adjusted_pmi:.2f}", f"{left.count:,}"]
+                rows.append([*adjusted, right.word, f"{right.pmi:.2f}", f"{right.count:,}"])
+            head = [f"{word}, by adjusted PMI", "", "count", "by PMI", "", "count"]
+            none = f"{word}: no paraphrase was counted at least {self.min_count:,} times (`min_count`)"
+            tables.append(text_table(head, rows, left=(0, 3)) if rows else none)
+        return "\n\n".join(tables)
 
 
 def nearest_words(
@@ -125,10 +129,8 @@ def nearest_words(
     """
     opened = Lexicon.from_pretrained(lexicon)
     words = [words] if isinstance(words, str) else words
-    adjusted, plain = (
-        {word: opened.nearest(word, top=top, by=by, min_count=min_count) for word in words}
-        for by in ("adjusted_pmi", "pmi")
-    )
+    adjusted = {word: opened.nearest(word, top=top, min_count=min_count) for word in words}
+    plain = {word: opened.nearest(word, top=top, by="pmi", min_count=min_count) for word in words}
     return NearestWords(adjusted, plain, min_count)
 
 

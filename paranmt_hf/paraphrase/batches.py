@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
-from paranmt_hf.corpus.translation.transformers import token_batches
+from paranmt_hf.corpus.translation.batches import token_batches
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import IGNORED
 from paranmt_hf.paraphrase.training_data import PieceStore
 

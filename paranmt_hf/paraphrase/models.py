@@ -19,7 +19,8 @@ from transformers import (
     NoBadWordsLogitsProcessor,
 )
 
-from paranmt_hf.corpus.translation.beam import Change, beam_search, diverse_beam_search, encode, sample, uniforms
+from paranmt_hf.corpus.translation.beam import Change, beam_search, diverse_beam_search, encode
+from paranmt_hf.corpus.translation.sampling import sample, uniforms
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.pretrained import check_tokens, quiet, read_configuration, read_encoder_decoder
 from paranmt_hf.hub.repository import Model, locate

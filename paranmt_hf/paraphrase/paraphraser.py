@@ -15,7 +15,7 @@ from paranmt_hf.corpus.parsing.parsers import Parser, linearised_trees, open_par
 from paranmt_hf.corpus.parsing.tree_file import TreeFile
 from paranmt_hf.corpus.parsing.trees import template_of
 from paranmt_hf.corpus.scoring.scores import cosines
-from paranmt_hf.corpus.translation.transformers import MemoryGuard, token_batches
+from paranmt_hf.corpus.translation.batches import MemoryGuard, token_batches
 from paranmt_hf.corpus.translation.translator import default_batch_tokens, resolve_device
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError

@@ -22,6 +22,7 @@ from paranmt_hf.paraphrase.record import ParaphraserRecord, ParaphraserSettings
 from paranmt_hf.paraphrase.templates import is_controlled
 from paranmt_hf.paraphrase.training_data import TrainingPairs
 from paranmt_hf.training.inputs import holds_training
+from paranmt_hf.training.processes import process_count
 from paranmt_hf.util.files import listed, source_name
 from paranmt_hf.util.markers import Group
 from paranmt_hf.util.run import Result, result_folder, run
@@ -162,7 +163,6 @@ def _check(config: ParaphraserConfig, training: ParaphraserTraining) -> None:
     """Reject what cannot be trained, before the data are read."""
     import torch
 
-    from paranmt_hf.training.distributed import started
     from paranmt_hf.training.reporting import reporting_callbacks
 
     if config.model == "controlled" and training.noise:
@@ -174,7 +174,7 @@ def _check(config: ParaphraserConfig, training: ParaphraserTraining) -> None:
         raise InputError("device cuda: torch finds no GPU; leave it out, or use cpu", option="device")
     if training.report_to:
         reporting_callbacks(training.report_to, Path())
-    if (count := started()) > 1:
+    if (count := process_count()) > 1:
         raise InputError(f"paraphrasers are trained by one process, and {count} were started; start one")
 
 

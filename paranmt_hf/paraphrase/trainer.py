@@ -19,7 +19,7 @@ from transformers import (
     TrainingArguments,
 )
 
-from paranmt_hf.corpus.translation.transformers import token_batches
+from paranmt_hf.corpus.translation.batches import token_batches
 from paranmt_hf.errors import DivergedError
 from paranmt_hf.paraphrase.batches import Batches, collate
 from paranmt_hf.paraphrase.config import ParaphraseConfig, ParaphraserTraining

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -17,12 +18,12 @@ from paranmt_hf.corpus.release.release_card import size_category
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.cards import render
-from paranmt_hf.search.indexed_vectors import COUNTED, IndexedVectors, holds_vectors, index_sentences, write_counted
+from paranmt_hf.search.indexed_vectors import IndexedVectors, holds_vectors, index_sentences
 from paranmt_hf.search.ranked_negatives import NOBODY, FoundNegatives, HardNegativesConfig, find_negatives
 from paranmt_hf.search.storage import ITEMS, Counted, spans, write_sentences
-from paranmt_hf.text.identity import keys_of
+from paranmt_hf.text.identity import first_equal, keys_of
 from paranmt_hf.training.inputs import sentences_of
-from paranmt_hf.util.files import checksum, listed, replacing, source_name, sweep, write_bytes
+from paranmt_hf.util.files import checksum, listed, replacing, source_name, write_bytes
 from paranmt_hf.util.markers import Group, Prefixed
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Record, as_json, made_with
@@ -114,8 +115,8 @@ def hard_negatives(
         # Vectors serve other margins and ranks too.
         continue_with(work, identity, keep={SENTENCES}, holds=lambda work: False)
         store = work / SENTENCES
-        _store_sentences(pairs, store)
-        stored = index_sentences(store, named, config, max_exact=MAX_EXACT_SENTENCES)
+        write = partial(_write_sentences, pairs)
+        stored = index_sentences(store, write, named, config, max_exact=MAX_EXACT_SENTENCES)
         found = find_negatives(stored, np.load(store / PAIRS), config, work)
         kept = np.flatnonzero(found.items[:, 0] != NOBODY)
         if not len(kept):
@@ -152,29 +153,25 @@ def hard_negatives(
     )
 
 
-def _store_sentences(pairs: Pairs, folder: Path) -> None:
+def _write_sentences(pairs: Pairs, folder: Path) -> Counted:
     """Store all sentences, those of pair p in the rows 2p and 2p + 1; the distinct ones of them are the items.
 
     Sentences with the same key are one item, as in training: the first of them is encoded.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    if (folder / COUNTED).exists():
-        return
-    sweep(folder)
     parts: list[np.ndarray] = []
     stored = write_sentences(_rows(pairs, parts), folder, copies=True)
     if not stored.items:
         raise InputError(f"there are no pairs: {pairs.left_out}; choose other pairs")
-    keys = np.concatenate(parts)
-    _, first, item = np.unique(keys, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    number = np.empty(len(first), np.int32)
-    number[order] = np.arange(len(first), dtype=np.int32)
-    write_bytes(folder / ITEMS, first[order].astype(np.int64).tobytes())
+    repeats = first_equal(np.concatenate(parts))
+    first = repeats < 0
+    items = np.flatnonzero(first)
+    # The item of each row, which is that of the first row with its key.
+    item = (np.cumsum(first, dtype=np.int32) - 1)[np.where(first, np.arange(len(first)), repeats)]
+    write_bytes(folder / ITEMS, items.astype(np.int64).tobytes())
     with replacing(folder / PAIRS) as aside, aside.open("wb") as file:
-        np.save(file, number[item].reshape(-1, 2), allow_pickle=False)
+        np.save(file, item.reshape(-1, 2), allow_pickle=False)
     left_out = {reason.removeprefix("pairs "): count for reason, count in pairs.left_out_by.items()}
-    write_counted(folder, Counted(len(keys), len(first), left_out))
+    return Counted(len(first), len(items), left_out)
 
 
 def _rows(pairs: Pairs, keys: list[np.ndarray]) -> Iterator[pa.RecordBatch]:
@@ -192,9 +189,10 @@ def _rows(pairs: Pairs, keys: list[np.ndarray]) -> Iterator[pa.RecordBatch]:
 def _write(
     kept: np.ndarray, columns: list[str], found: FoundNegatives, stored: IndexedVectors, folder: Path, *, scores: bool
 ) -> list[Path]:
-    fields = [pa.field(name, pa.string(), nullable=False) for name in columns]
-    fields += [pa.field("scores", pa.list_(pa.float32()), nullable=False)] if scores else []
-    schema, sentences = pa.schema(fields), stored.sentences
+    schema = pa.schema([pa.field(name, pa.string(), nullable=False) for name in columns])
+    if scores:
+        schema = schema.append(pa.field("scores", pa.list_(pa.float32()), nullable=False))
+    sentences = stored.sentences
 
     def tables(progress: Progress) -> Iterator[pa.Table]:
         for start, stop in spans(len(kept), WRITE_ROWS):
@@ -203,8 +201,7 @@ def _write(
             texts += [sentences.take(items) for items in found.items[pairs].T]
             arrays: list[pa.Array] = [text.cast(pa.string()) for text in texts]
             if scores:
-                cosines = found.cosines[pairs]
-                arrays.append(pa.array(list(cosines), pa.list_(pa.float32())))
+                arrays.append(pa.array(list(found.cosines[pairs]), pa.list_(pa.float32())))
             yield pa.table(arrays, schema=schema)
             progress.advance_to(stop)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
@@ -15,10 +14,16 @@ import numpy as np
 from paranmt_hf.corpus.reading.sentences import open_sentences
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.search.indexed_vectors import IndexConfig, IndexedVectors, encoded, holds_vectors, store_vectors
+from paranmt_hf.search.indexed_vectors import (
+    IndexConfig,
+    IndexedVectors,
+    encoded,
+    holds_vectors,
+    index_sentences,
+    write_source,
+)
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.text_lists import list_of_texts
-from paranmt_hf.util.files import checksum
 from paranmt_hf.util.markers import Advanced, Count, Range
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run
@@ -27,9 +32,6 @@ from paranmt_hf.util.wording import counted
 # Up to this many sentences, a query is compared with all of them, which takes a fraction of a second.
 MAX_EXACT_SENTENCES = 1_000_000
 PROBES = 32
-REVISION_CHARACTERS = 19
-# Up to this size the checksums of all files are checked when an index is opened, which takes about two seconds.
-CHECKED_BYTES = 2_000_000_000
 
 
 @dataclass(frozen=True)
@@ -54,21 +56,16 @@ class IndexRecord(Record):
     lines: int  # Number of sentences, copies included
     # Number of lines of the corpus that are not in it, by reason
     dropped: dict[str, int] = field(default_factory=dict)
-    # Size in bytes and SHA-256 of each of its files, by name
-    files: dict[str, tuple[int, str]] = field(default_factory=dict)
+    # Size in bytes of each of its files, by name
+    files: dict[str, int] = field(default_factory=dict)
 
 
-def read_index(folder: Path, most: float = math.inf) -> IndexRecord:
-    """Read the record of an index, and check that its files are those that were written.
-
-    Of an index of more bytes than `most` only the sizes of files are checked.
-    """
+def read_index(folder: Path) -> IndexRecord:
+    """Read the record of an index, and check that all its files are there."""
     record = IndexRecord.read(folder)
-    whole = sum(size for size, _ in record.files.values()) <= most
-    for name, (size, digest) in record.files.items():
-        path = folder / name
-        present = Path(name).name == name and path.is_file() and path.stat().st_size == size
-        if not present or (whole and checksum(path) != digest):
+    for name, size in record.files.items():
+        path = folder / Path(name).name
+        if not path.is_file() or path.stat().st_size != size:
             raise InputError(f"{path} is missing or not the file that was written; make the index again", path=path)
     return record
 
@@ -111,7 +108,8 @@ class SentenceIndex(Result[IndexRecord]):
         settings = IndexSettings(source.identity, named.identity, config)
 
         def make(work: Path, folder: Path) -> IndexRecord:
-            counted = store_vectors(folder, source, named, config, max_exact=MAX_EXACT_SENTENCES).counted
+            write = partial(write_source, source)
+            counted = index_sentences(folder, write, named, config, max_exact=MAX_EXACT_SENTENCES).counted
             # A kill just before the folder was renamed leaves the record too.
             present = sorted(path for path in folder.iterdir() if path.name != IndexRecord.FILE)
             return IndexRecord(
@@ -120,7 +118,7 @@ class SentenceIndex(Result[IndexRecord]):
                 sentences=counted.items,
                 lines=counted.lines,
                 dropped=counted.dropped,
-                files={path.name: (path.stat().st_size, checksum(path)) for path in present},
+                files={path.name: path.stat().st_size for path in present},
                 **made_with("numpy", "torch"),
             )
 
@@ -145,15 +143,14 @@ class SentenceIndex(Result[IndexRecord]):
             encoder: Encodes the queries; the encoder that made the index if none is named.
         """
         folder = Path(folder).expanduser()
-        record = read_index(folder, CHECKED_BYTES)
-        made, chosen = record.settings.encoder, record.load if encoder is None else NamedEncoder.of(encoder)
+        record = read_index(folder)
+        made = record.settings.encoder
+        chosen = record.load if encoder is None else NamedEncoder.of(encoder)
         if chosen.identity["revision"] != made["revision"]:
-            names = [
-                f"{each['name']} ({str(each['revision'])[:REVISION_CHARACTERS]})" for each in (made, chosen.identity)
-            ]
             raise InputError(
-                f"{folder} is an index of the encoder {names[0]}, and this is {names[1]}, whose vectors cannot "
-                "be compared: name that encoder, or make another index"
+                f"{folder} is an index of the encoder {made['name']} ({made['revision']}), and this is "
+                f"{chosen.identity['name']} ({chosen.identity['revision']}), whose vectors cannot be compared: name "
+                "that encoder, or make another index"
             )
         index = cls(folder, replace(record, load=chosen), fresh=False)
         _ = index._encoder, index._indexed
@@ -191,26 +188,16 @@ class SentenceIndex(Result[IndexRecord]):
         texts = list_of_texts(queries, "queries")
         if not texts:
             return []
-        import torch
-
-        from paranmt_hf.search.inverted_index import nearest_in_lists
-        from paranmt_hf.search.neighbours import nearest_vectors
-
-        indexed = self._indexed
-        vectors, most = torch.from_numpy(encoded(self._encoder, texts)), min(top, len(indexed.sentences))
-        if indexed.lists is None:
-            found = nearest_vectors(vectors, indexed.vectors, most)
-        else:
-            found = nearest_in_lists(vectors, indexed.vectors, indexed.lists, most, probes)
+        found = self._indexed.nearest(encoded(self._encoder, texts), top, probes)
         return [self._hits(*row) for row in zip(found.scores.numpy(), found.items.numpy(), strict=True)]
 
     def _hits(self, scores: np.ndarray, places: np.ndarray) -> list[Hit]:
         known = places >= 0
         items = self._indexed.items(places[known])
         sentences = self._indexed.sentences
-        lines, texts = sentences.lines(items).tolist(), sentences.take(items).to_pylist()
-        found = zip(scores[known].tolist(), lines, texts, strict=True)
-        return [Hit(min(1.0, score), line + 1, sentence) for score, line, sentence in found]
+        cosines = np.minimum(scores[known], 1).tolist()
+        lines = (sentences.lines(items) + 1).tolist()
+        return [Hit(*hit) for hit in zip(cosines, lines, sentences.take(items).to_pylist(), strict=True)]
 
 
 @dataclass(frozen=True)
@@ -253,10 +240,10 @@ def search(
     wanted: list[str] = []
     try:
         for query in [queries] if isinstance(queries, str) else queries:
-            lines = sys.stdin.read().split("\n") if query == "-" else [query]
-            wanted += [line.strip() for line in lines if line.strip()]
-        # Bytes of a command line that are not UTF-8 become halves of surrogate pairs.
-        "".join(wanted).encode()
+            text = sys.stdin.read() if query == "-" else query
+            # Bytes of a command line that are not UTF-8 become halves of surrogate pairs.
+            text.encode()
+            wanted += [line.strip() for line in text.split("\n") if line.strip()]
     except UnicodeError:
         raise InputError("a query is not UTF-8; give text in UTF-8", option="queries") from None
     if not wanted:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -37,8 +38,9 @@ from paranmt_hf.util.settings import Settings
 
 if TYPE_CHECKING:
     from paranmt_hf.search.inverted_index import InvertedIndex
+    from paranmt_hf.search.neighbours import Neighbours
 
-COUNTED, LISTED, SORTED = "sentences.json", "lists.json", "sorted.npy"
+COUNTED, SORTED = "sentences.json", "sorted.npy"
 SEARCH = Group("search", "How vectors are stored and compared.")
 
 
@@ -63,108 +65,107 @@ class IndexConfig(Settings):
 
 
 class IndexedVectors:
-    """The sentences of a corpus and their vectors in a folder, as `store_vectors` wrote them.
+    """Sentences and their vectors in a folder, as `index_sentences` wrote them.
 
     The numbers of sentences are items, and those of vectors are places; `lists` says where the vectors are, unless
     they are in the order of the items.
     """
 
     def __init__(self, folder: Path) -> None:
-        self.counted = _counted(folder)
+        path = folder / COUNTED
+        self.counted = from_json(Counted, read_json(path, "numbers of sentences"), path)
         self.sentences = StoredSentences(folder)
         self.lists: InvertedIndex | None = None
-        if (folder / LISTED).exists():
+        if (folder / SORTED).exists():
             # Imports torch, which the help of commands does not need.
             from paranmt_hf.search.inverted_index import InvertedIndex
 
             self.lists = InvertedIndex.read(folder)
-        self.vectors = Vectors(folder / (VECTORS if self.lists is None else SORTED))
+            self.vectors = Vectors(folder / SORTED)
+        else:
+            self.vectors = Vectors(folder / VECTORS)
 
     def items(self, places: np.ndarray) -> np.ndarray:
         return places if self.lists is None else self.lists.order[places]
 
+    def nearest(self, queries: np.ndarray, top: int, probes: int) -> Neighbours:
+        """Find the places of the vectors that are most similar to queries [query, dimension] of length 1."""
+        import torch
 
-def _counted(folder: Path) -> Counted:
-    path = folder / COUNTED
-    return from_json(Counted, read_json(path, "numbers of sentences"), path)
+        from paranmt_hf.search.inverted_index import nearest_in_lists
+        from paranmt_hf.search.neighbours import nearest_vectors
+
+        vectors, most = torch.from_numpy(queries), min(top, len(self.sentences))
+        if self.lists is None:
+            return nearest_vectors(vectors, self.vectors, most)
+        return nearest_in_lists(vectors, self.vectors, self.lists, most, probes)
 
 
-def store_vectors(
+def index_sentences(
     folder: Path,
-    source: Reader,
+    write: Callable[[Path], Counted],
     encoder: NamedEncoder,
     config: IndexConfig,
     *,
     max_exact: int,
-    copies: bool = False,
 ) -> IndexedVectors:
-    """Store the sentences of a corpus and their vectors, continuing after an interruption.
+    """Store sentences and their vectors, continuing after an interruption.
 
-    What is in the folder must be of the same arguments. Up to `max_exact` sentences a search is exact by default; with
-    `copies`, copies of a sentence are items of their own.
+    `write` stores the sentences in the folder. What is in the folder must be of the same arguments. Up to `max_exact`
+    sentences a search is exact by default.
     """
     folder.mkdir(parents=True, exist_ok=True)
     sweep(folder)
     if not (folder / COUNTED).exists():
-        report = Report()
-        counted = write_sentences(source.batches(report), folder, copies=copies)
-        if not counted.items:
-            raise InputError("there is no sentence to search in: every line is empty, too long or not UTF-8")
-        write_counted(folder, replace(counted, dropped=dict(report.dropped)))
-    return index_sentences(folder, encoder, config, max_exact=max_exact)
-
-
-def write_counted(folder: Path, counted: Counted) -> None:
-    """Write the counts of stored sentences, which says that all are stored."""
-    write_bytes(folder / COUNTED, json.dumps(asdict(counted)).encode())
-
-
-def index_sentences(folder: Path, encoder: NamedEncoder, config: IndexConfig, *, max_exact: int) -> IndexedVectors:
-    """Store the vectors of the stored sentences of a folder; see `store_vectors`."""
-    items = _counted(folder).items
-    if not (folder / LISTED).exists():
-        vectors = _write_vectors(folder, items, encoder, config.precision)
-        count = config.count(items, max_exact)
+        write_bytes(folder / COUNTED, json.dumps(asdict(write(folder))).encode())
+    if not (folder / SORTED).exists():
+        vectors = _write_vectors(folder, encoder, config.precision)
+        count = config.count(len(vectors), max_exact)
         if not count:
             return IndexedVectors(folder)
-        _sort(folder, vectors, count, config.precision)
+        from paranmt_hf.search.inverted_index import InvertedIndex
+
+        lists = InvertedIndex.make(vectors, count)
+        lists.save(folder)
+        write_in_order(vectors, lists.order, folder / SORTED, config.precision)
     # The vectors in the order of the items, of which the sorted ones are a copy.
     for name in (VECTORS, WRITTEN):
         (folder / name).unlink(missing_ok=True)
     return IndexedVectors(folder)
 
 
-def _write_vectors(folder: Path, items: int, encoder: NamedEncoder, precision: Precision) -> Vectors:
+def write_source(source: Reader, folder: Path, *, copies: bool = False) -> Counted:
+    """Store the sentences of a corpus; with `copies`, copies of a sentence are items of their own."""
+    report = Report()
+    counted = write_sentences(source.batches(report), folder, copies=copies)
+    if not counted.items:
+        raise InputError("there is no sentence to search in: every line is empty, too long or not UTF-8")
+    return replace(counted, dropped=dict(report.dropped))
+
+
+def _write_vectors(folder: Path, encoder: NamedEncoder, precision: Precision) -> Vectors:
     """Write the vectors of the sentences that have none yet."""
-    sentences, loaded = StoredSentences(folder), None
+    sentences = StoredSentences(folder)
+    loaded: Encoder | None = None
 
     def encode(start: int, stop: int) -> np.ndarray:
         nonlocal loaded
         loaded = loaded or encoder.load()
         return encoded(loaded, sentences.take(np.arange(start, stop)).to_pylist())
 
-    return write_encoded(folder, items, encode, precision)
+    return write_encoded(folder, len(sentences), encode, precision)
 
 
 def encoded(encoder: Encoder, sentences: list[str]) -> np.ndarray:
     """Encode sentences into vectors [sentence, dimension] of length 1, or 0 without a known word."""
     vectors = np.asarray(encoder.encode(sentences))
-    if not np.isfinite(vectors).all():
-        where = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
-        raise InputError(f"the encoder gave a vector that is not finite for {sentences[where]!r}; choose another one")
+    infinite = ~np.isfinite(vectors).all(axis=1)
+    if infinite.any():
+        sentence = sentences[int(infinite.argmax())]
+        raise InputError(f"the encoder gave a vector that is not finite for {sentence!r}; choose another one")
     return normalised(vectors)
-
-
-def _sort(folder: Path, vectors: Vectors, count: int, precision: Precision) -> None:
-    """Assign the vectors to lists, and write them in the order of the lists."""
-    from paranmt_hf.search.inverted_index import InvertedIndex
-
-    lists = InvertedIndex.make(vectors, count)
-    lists.save(folder)
-    write_in_order(vectors, lists.order, folder / SORTED, precision)
-    write_bytes(folder / LISTED, json.dumps({"lists": count}).encode())
 
 
 def holds_vectors(folder: Path) -> bool:
     """Whether a work folder holds vectors, which are expensive."""
-    return any(folder.rglob(WRITTEN)) or any(folder.rglob(LISTED))
+    return any(folder.rglob(WRITTEN)) or any(folder.rglob(SORTED))

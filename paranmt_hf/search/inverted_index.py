@@ -112,7 +112,7 @@ def nearest_in_lists(
     return found
 
 
-def neighbours(
+def compare_lists(
     vectors: Vectors,
     others: Vectors,
     lists: InvertedIndex,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +25,14 @@ from paranmt_hf.corpus.release.release_run import Built, ReleaseConfig, holds_sh
 from paranmt_hf.corpus.release.schema import MadeBy
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.search.indexed_vectors import SEARCH, IndexConfig, IndexedVectors, holds_vectors, store_vectors
+from paranmt_hf.search.indexed_vectors import (
+    SEARCH,
+    IndexConfig,
+    IndexedVectors,
+    holds_vectors,
+    index_sentences,
+    write_source,
+)
 from paranmt_hf.search.storage import spans
 from paranmt_hf.util.files import refuse_inside, replacing, resolved, shown_path
 from paranmt_hf.util.markers import Advanced, Cosine, Count, Group, PythonOnly, Range
@@ -39,7 +48,7 @@ if TYPE_CHECKING:
 
 MAX_EXACT_SENTENCES = 250_000  # Up to this many sentences, each is compared with every other one
 WRITE_ROWS = 20_000
-NEIGHBOURS, PAIRS = "neighbours.safetensors", "pairs.parquet"
+NEIGHBOURS = "neighbours.safetensors"
 SHOWN = 3  # Number of pairs that the summary of a file of pairs shows
 NEARLY_ONE = 0.999  # Sentences below this cosine are not equal
 CHECKPOINT_SECONDS = 60.0
@@ -147,46 +156,38 @@ def mine_pairs(
             option="out",
         )
     release = release or ReleaseConfig()
-    written: dict[str, None] = {}
-    for path, side in ((first, column), (second, second_column)):
-        if path is not None and (Path(path).expanduser() / RELEASE_RECORD).is_file():
-            record = ReleaseRecord.read(path)
-            # Both sides of a corpus of mined pairs may be translations of the one that they were mined from.
-            if side == "translation" or record.settings.get("pairs", {}).get("written_by"):
-                record.check_terms(release.license)
-                written |= dict.fromkeys(record.written_by)
-    return _release(mining, Path(out), release, engine, made_by, list(written))
-
-
-def _release(
-    mining: Mining,
-    out: Path,
-    release: ReleaseConfig,
-    engine: EngineConfig | None,
-    made_by: MadeBy,
-    written_by: list[str],
-) -> Built:
     out = result_folder(out)
     release.check_license()
     mining.encoder.check_language(release.language)
-    stage = ScoreStage(mining.encoder, language=release.language)
     identity = mining.identity
-    identity["pairs"] |= {} if made_by == "unknown" else {"made_by": made_by}
-    identity["pairs"] |= {"written_by": written_by} if written_by else {}
-
-    def rows(report: Report) -> Iterator[pa.Table]:
-        return _rows(mining.pairs(work_folder(out) / "mining"), report)
-
+    if made_by != "unknown":
+        identity["pairs"]["made_by"] = made_by
+    written_by = _written_by([(first, column), (second, second_column)], release.license)
+    if written_by:
+        identity["pairs"]["written_by"] = written_by
     return make_release(
-        rows,
+        lambda report: _rows(mining.pairs(work_folder(out)), report),
         out,
         identity,
-        [stage],
+        [ScoreStage(mining.encoder, language=release.language)],
         release,
         engine,
         command="search mine",
         holds=lambda work: holds_shards(work) or holds_vectors(work),
     )
+
+
+def _written_by(sides: list[tuple[str | Path | None, str | None]], license: str | None) -> list[str]:
+    """Translators that wrote sentences of corpora, given by folders and columns; their terms must fit the licence."""
+    written: list[str] = []
+    for path, column in sides:
+        if path is not None and (Path(path).expanduser() / RELEASE_RECORD).is_file():
+            record = ReleaseRecord.read(path)
+            # Both sides of a corpus of mined pairs may be translations of the one that they were mined from.
+            if column == "translation" or record.settings.get("pairs", {}).get("written_by"):
+                record.check_terms(license)
+                written += record.written_by
+    return list(dict.fromkeys(written))
 
 
 def _rows(pairs: Path, report: Report) -> Iterator[pa.Table]:
@@ -212,101 +213,99 @@ class Mining:
         pairs = {"kind": "mined", "files": files, "mining": asdict(self.config)}
         return as_json({"pairs": pairs, "scorer": self.encoder.identity})
 
-    def run(self, out: Path, *, keep_work: bool = False) -> MinedPairs:
-        """Mine the pairs into a Parquet file; with `keep_work` the vectors stay in `OUT.work`."""
-        identity = self.identity
-        return run(
-            out,
-            identity,
-            MinedRecord,
-            lambda work, file: self._mine(work, file, identity),
-            result=MinedPairs,
-            command="search mine",
-            holds=holds_vectors,
-            work_identity=self._vectors_identity(identity),
-            keep_work=keep_work,
-        )
-
-    def pairs(self, folder: Path) -> Path:
-        """Mine the pairs in a work folder; pairs of other settings are replaced."""
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / PAIRS
-        if MinedRecord.path(path).exists() and MinedRecord.read(path).identity != self.identity:
-            path.unlink(missing_ok=True)
-        return self.run(path, keep_work=True).folder
-
-    def _vectors_identity(self, identity: Identity) -> Identity:
+    @property
+    def _identity_of_vectors(self) -> Identity:
         """Everything that determines the vectors, which pairs of other settings can reuse."""
+        identity = self.identity
         names = [*(entry.name for entry in fields(IndexConfig)), "copies"]
         settings = {name: getattr(self.config, name) for name in names}
         return {"files": identity["pairs"]["files"], "scorer": identity["scorer"], "search": settings}
 
-    def _mine(self, work: Path, path: Path, identity: Identity) -> MinedRecord:
+    def run(self, out: Path) -> MinedPairs:
+        """Mine the pairs into a Parquet file."""
+        identity = self.identity
+
+        def make(work: Path, file: Path) -> MinedRecord:
+            return MinedRecord(settings=identity, pairs=self._mine(work, file), **made_with("numpy", "torch"))
+
+        return run(
+            out,
+            identity,
+            MinedRecord,
+            make,
+            result=MinedPairs,
+            command="search mine",
+            holds=holds_vectors,
+            work_identity=self._identity_of_vectors,
+        )
+
+    def pairs(self, work: Path) -> Path:
+        """Mine the pairs into a file in a work folder, or find them there."""
+        folder = work / f"mining-{_checksum(self._identity_of_vectors)}"
+        path = folder / f"pairs-{_checksum(self.identity)}.parquet"
+        if not path.exists():
+            folder.mkdir(exist_ok=True)
+            self._mine(folder, path)
+        return path
+
+    def _mine(self, work: Path, path: Path) -> int:
+        """Write the pairs into a file; returns their number."""
         from paranmt_hf.search.neighbours import ItemPairs
 
-        sides = self._stored(work)
-        first, second = sides[0], sides[-1]
+        first, second = self._stored(work)
         pairs, margins = self._pairs(work, first, second)
-        items = [first.items(pairs.first), second.items(pairs.second)]
+        items = first.items(pairs.first), second.items(pairs.second)
         if first is second:
-            items = [np.minimum(*items), np.maximum(*items)]
-        pairs = ItemPairs(items[0], items[1], pairs.cosine)
+            items = np.minimum(*items), np.maximum(*items)
+        pairs = ItemPairs(*items, pairs.cosine)
         kept = self._kept(pairs, margins, first, second)
         score = pairs.cosine if margins is None else margins
         order = kept[np.lexsort((pairs.second[kept], pairs.first[kept], -score[kept]))][: self.config.max_pairs]
         if not len(order):
-            margin = self.config.min_margin
-            option = "min_score" if margin is None else "min_margin"
-            raise InputError(
-                f"no two sentences have a cosine of at least {self.config.min_score:g}"
-                + ("" if margin is None else f" and a margin of at least {margin:g}")
-                + f"; lower `{option}`, or choose another `encoder`",
-                option=option,
-            )
+            self._refuse()
         _write(path, pairs.take(order), None if margins is None else margins[order], (first, second))
-        return MinedRecord(settings=identity, pairs=len(order), **made_with("numpy", "torch"))
+        return len(order)
 
-    def _stored(self, work: Path) -> list[IndexedVectors]:
+    def _refuse(self) -> None:
+        margin = self.config.min_margin
+        option = "min_score" if margin is None else "min_margin"
+        and_margin = "" if margin is None else f" and a margin of at least {margin:g}"
+        raise InputError(
+            f"no two sentences have a cosine of at least {self.config.min_score:g}{and_margin}; lower `{option}`, or "
+            "choose another `encoder`",
+            option=option,
+        )
+
+    def _stored(self, work: Path) -> tuple[IndexedVectors, IndexedVectors]:
         """Encode the corpora; only the last one, which is searched, gets lists."""
 
         def stored(name: str, source: Reader, config: IndexConfig, max_exact: int) -> IndexedVectors:
-            return store_vectors(
-                work / name, source, self.encoder, config, max_exact=max_exact, copies=self.config.copies
-            )
+            write = partial(write_source, source, copies=self.config.copies)
+            return index_sentences(work / name, write, self.encoder, config, max_exact=max_exact)
 
         if len(self._sources) == 1:
-            return [stored("first", self._sources[0], self.config, MAX_EXACT_SENTENCES)]
-        plain = replace(self.config, lists=0)
-        first = stored("first", self._sources[0], plain, MAX_EXACT_SENTENCES)
+            only = stored("first", self._sources[0], self.config, MAX_EXACT_SENTENCES)
+            return only, only
+        first = stored("first", self._sources[0], replace(self.config, lists=0), MAX_EXACT_SENTENCES)
         # The same number of comparisons as inside one corpus.
         most = MAX_EXACT_SENTENCES**2 // len(first.sentences)
-        return [first, stored("second", self._sources[1], self.config, most)]
+        return first, stored("second", self._sources[1], self.config, most)
 
     def _pairs(self, work: Path, first: IndexedVectors, second: IndexedVectors) -> tuple[ItemPairs, np.ndarray | None]:
-        """Find neighbours; pair their positions, and compute margin scores."""
-        from paranmt_hf.search.neighbours import (
-            LOWEST,
-            Neighbours,
-            margin_scores,
-            mean_similarity,
-            pairs_between,
-            pairs_within,
-        )
+        """Find neighbours; pair their places, and compute margin scores."""
+        from paranmt_hf.search.neighbours import LOWEST, Neighbours, margin_scores, mean_similarity, pairs_of
 
         config = self.config
+        within = first is second
         # Dissimilar neighbours count in the means of margins.
         at_least = config.min_score if config.margin == "none" else LOWEST
-        options: dict[str, Any] = {"at_least": at_least, "repeats": second.lists is not None and first is second}
         # No sentence has more neighbours than there are others.
-        sizes = len(first.sentences), len(second.sentences)
-        forward = Neighbours(sizes[0], min(config.top, max(1, sizes[1] - (first is second))), **options)
-        backward = forward if first is second else Neighbours(sizes[1], min(config.top, sizes[0]), **options)
+        count, others = len(first.sentences), len(second.sentences)
+        repeats = within and second.lists is not None
+        forward = Neighbours(count, min(config.top, max(1, others - within)), at_least=at_least, repeats=repeats)
+        backward = forward if within else Neighbours(others, min(config.top, count), at_least=at_least)
         self._compare(work, first, second, forward, backward)
-        mutual = config.pairing == "mutual"
-        if first is second:
-            pairs = pairs_within(forward, mutual=mutual, at_least=config.min_score)
-        else:
-            pairs = pairs_between(forward, backward, mutual=mutual, at_least=config.min_score)
+        pairs = pairs_of(forward, backward, mutual=config.pairing == "mutual", at_least=config.min_score)
         if config.margin == "none":
             return pairs, None
         means = [mean_similarity(found, config.margin_neighbours) for found in (forward, backward)]
@@ -316,29 +315,25 @@ class Mining:
         self, work: Path, first: IndexedVectors, second: IndexedVectors, forward: Neighbours, backward: Neighbours
     ) -> None:
         """Compare the vectors, continuing from the last checkpoint."""
-        from paranmt_hf.search import inverted_index
-        from paranmt_hf.search.neighbours import between, restore_neighbours, save_neighbours, within
+        from paranmt_hf.search.inverted_index import compare_lists
+        from paranmt_hf.search.neighbours import compare_all, restore_neighbours, save_neighbours
 
         tables = {"forward": forward} if first is second else {"forward": forward, "backward": backward}
         search = json.dumps({**asdict(self.config), "min_margin": None, "max_pairs": None, "pairing": None})
         done = restore_neighbours(work / NEIGHBOURS, tables, search)
-        if second.lists is not None:
-            options = (second.lists, self.config.probes, forward, backward)
-            steps = inverted_index.neighbours(first.vectors, second.vectors, *options, done=done)
-        elif first is second:
-            steps = within(first.vectors, forward, done=done)
+        sides = first.vectors, second.vectors
+        if second.lists is None:
+            steps = compare_all(*sides, forward, backward, done=done)
         else:
-            steps = between(first.vectors, second.vectors, forward, backward, done=done)
-        total, saved, fresh = len(first.sentences), time.monotonic(), 0
+            steps = compare_lists(*sides, second.lists, self.config.probes, forward, backward, done=done)
+        total, saved = len(first.sentences), time.monotonic()
         with Progress("compare", total) as progress:
-            for part in steps:
-                done, fresh = done + 1, fresh + 1
-                progress.advance_to(int(part * total))
-                if time.monotonic() - saved >= CHECKPOINT_SECONDS:
+            for share in steps:
+                done += 1
+                progress.advance_to(int(share * total))
+                if share == 1 or time.monotonic() - saved >= CHECKPOINT_SECONDS:
                     save_neighbours(work / NEIGHBOURS, done, tables, search)
-                    saved, fresh = time.monotonic(), 0
-        if fresh:
-            save_neighbours(work / NEIGHBOURS, done, tables, search)
+                    saved = time.monotonic()
 
     def _kept(
         self, pairs: ItemPairs, margins: np.ndarray | None, first: IndexedVectors, second: IndexedVectors
@@ -356,22 +351,32 @@ class Mining:
         return np.flatnonzero(kept)
 
 
+def _checksum(identity: Identity) -> str:
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+
+
 def _write(
     path: Path,
     pairs: ItemPairs,
     margins: np.ndarray | None,
     sides: tuple[IndexedVectors, IndexedVectors],
 ) -> None:
-    text = [pa.field(name, pa.string(), nullable=False) for name in ("first", "second")]
-    numbers = [pa.field(name, pa.float32(), nullable=False) for name in ("cosine", "margin")]
-    lines = [pa.field(name, pa.int64(), nullable=False) for name in ("first_line", "second_line")]
-    schema = pa.schema([*text, *numbers[: 1 if margins is None else 2], *lines])
+    first, second = (side.sentences for side in sides)
+    names = ["first", "second", "cosine", "margin", "first_line", "second_line"]
+    kinds = [pa.string()] * 2 + [pa.float32()] * 2 + [pa.int64()] * 2
+    schema = pa.schema([pa.field(name, kind, nullable=False) for name, kind in zip(names, kinds, strict=True)])
+    if margins is None:
+        schema = schema.remove(names.index("margin"))
     with replacing(path) as aside, pq.ParquetWriter(aside, schema, compression="zstd") as writer:
         for start, stop in spans(len(pairs), WRITE_ROWS):
-            chosen = slice(start, stop)
-            items = pairs.first[chosen], pairs.second[chosen]
-            columns = [side.sentences.take(own).cast(pa.string()) for side, own in zip(sides, items, strict=True)]
-            columns.append(pa.array(pairs.cosine[chosen].clip(-1, 1)))
-            columns += [] if margins is None else [pa.array(margins[chosen])]
-            columns += [pa.array(side.sentences.lines(own) + 1) for side, own in zip(sides, items, strict=True)]
+            some = pairs.take(np.arange(start, stop))
+            columns = {
+                "first": first.take(some.first).cast(pa.string()),
+                "second": second.take(some.second).cast(pa.string()),
+                "cosine": some.cosine.clip(-1, 1),
+                "first_line": first.lines(some.first) + 1,
+                "second_line": second.lines(some.second) + 1,
+            }
+            if margins is not None:
+                columns["margin"] = margins[start:stop]
             writer.write_table(pa.table(columns, schema=schema))

@@ -17,9 +17,7 @@ from typing import Literal
 import numpy as np
 import torch
 
-from paranmt_hf.errors import InputError
-from paranmt_hf.search.storage import Vectors, spans
-from paranmt_hf.util.files import replacing
+from paranmt_hf.search.storage import Vectors, read_checkpoint, save_checkpoint, spans
 
 LOWEST = float("-inf")
 NOBODY = -1
@@ -86,30 +84,22 @@ class Neighbours:
 
 def save_neighbours(path: Path, done: int, tables: Mapping[str, Neighbours], search: str) -> None:
     """Write neighbours atomically, with the number of steps and the identity of the search."""
-    from safetensors.torch import save_file
-
-    tensors = {f"{name}.scores": table.scores for name, table in tables.items()}
-    tensors |= {f"{name}.items": table.items for name, table in tables.items()}
-    with replacing(path) as aside:
-        save_file(tensors, aside, {"done": str(done), "search": search})
+    arrays = {}
+    for name, table in tables.items():
+        arrays[f"{name}.scores"] = table.scores.numpy()
+        arrays[f"{name}.items"] = table.items.numpy()
+    save_checkpoint(path, arrays, {"done": done, "search": search})
 
 
 def restore_neighbours(path: Path, tables: Mapping[str, Neighbours], search: str) -> int:
     """Read what `save_neighbours` wrote; returns the number of steps, 0 without a file of this search."""
-    from safetensors import SafetensorError, safe_open
-
-    if not path.exists():
+    arrays, state = read_checkpoint(path)
+    if state.get("search") != search:
         return 0
-    try:
-        with safe_open(path, "pt") as file:
-            if file.metadata()["search"] != search:
-                return 0
-            for name, table in tables.items():
-                table.scores.copy_(file.get_tensor(f"{name}.scores"))
-                table.items.copy_(file.get_tensor(f"{name}.items"))
-            return int(file.metadata()["done"])
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"{path} is damaged ({error}); delete its folder to start again") from None
+    for name, table in tables.items():
+        table.scores.copy_(torch.from_numpy(arrays[f"{name}.scores"]))
+        table.items.copy_(torch.from_numpy(arrays[f"{name}.items"]))
+    return int(state["done"])
 
 
 def _marked(
@@ -147,62 +137,47 @@ def _padded(
 BLOCK = 8192  # Vectors of a block; 8192 x 8192 similarities are 256 MB
 
 
-def nearest_vectors(queries: torch.Tensor, vectors: Vectors, top: int) -> Neighbours:
+def nearest_vectors(queries: torch.Tensor, vectors: Vectors, top: int, *, block_rows: int = BLOCK) -> Neighbours:
     """Find the vectors that are most similar to queries [query, dimension] of length 1."""
     found = Neighbours(len(queries), top)
     rows = torch.arange(len(queries))
-    for start, stop in spans(len(vectors), BLOCK):
+    for start, stop in spans(len(vectors), block_rows):
         block = torch.from_numpy(vectors.read(start, stop))
         found.offer(rows, torch.arange(start, stop, dtype=torch.int32), queries @ block.T)
     return found
 
 
-def within(vectors: Vectors, found: Neighbours, *, done: int = 0) -> Iterator[float]:
-    """Find the neighbours of each vector among the others, into `found`.
-
-    The similarity of two vectors is computed once and offered to both. Yields, after each step beyond `done`, which
-    part of the work is done.
-    """
-    blocks = list(spans(len(vectors), BLOCK))
-    steps = [(row, column) for row in range(len(blocks)) for column in range(row, len(blocks))]
-    held: tuple[int, torch.Tensor] | None = None
-    for number, (row, column) in enumerate(steps[done:], done + 1):
-        if held is None or held[0] != row:
-            held = row, torch.from_numpy(vectors.read(*blocks[row]))
-        others = held[1] if row == column else torch.from_numpy(vectors.read(*blocks[column]))
-        similarities = held[1] @ others.T
-        if row == column:
-            similarities.fill_diagonal_(LOWEST)
-        _offer(similarities, blocks[row], blocks[column], found, None if row == column else found)
-        yield number / len(steps)
-
-
-def between(
-    vectors: Vectors, others: Vectors, forward: Neighbours, backward: Neighbours, *, done: int = 0
+def compare_all(
+    vectors: Vectors,
+    others: Vectors,
+    forward: Neighbours,
+    backward: Neighbours,
+    *,
+    done: int = 0,
+    block: int = BLOCK,
 ) -> Iterator[float]:
     """Find the neighbours of each vector among others, into `forward`, and the reverse, into `backward`.
 
-    Yields, after each step beyond `done`, the finished share of the work.
+    Inside one set, `others` is `vectors` and `backward` is `forward`. The similarity of two vectors is computed once
+    and offered to both. Yields, after each step beyond `done`, the finished share of the work.
     """
-    steps = [(row, column) for row in spans(len(vectors), BLOCK) for column in spans(len(others), BLOCK)]
+    within = vectors is others
+    steps = []
+    for row in spans(len(vectors), block):
+        steps += [(row, column) for column in spans(len(others), block) if not within or row <= column]
+    held: tuple[tuple[int, int], torch.Tensor] | None = None
     for number, (row, column) in enumerate(steps[done:], done + 1):
-        similarities = torch.from_numpy(vectors.read(*row)) @ torch.from_numpy(others.read(*column)).T
-        _offer(similarities, row, column, forward, backward)
+        if held is None or held[0] != row:
+            held = row, torch.from_numpy(vectors.read(*row))
+        own = within and row == column
+        similarities = held[1] @ (held[1] if own else torch.from_numpy(others.read(*column))).T
+        if own:
+            similarities.fill_diagonal_(LOWEST)
+        rows, columns = torch.arange(*row), torch.arange(*column)
+        forward.offer(rows, columns.int(), similarities)
+        if not own:
+            backward.offer(columns, rows.int(), similarities.T)
         yield number / len(steps)
-
-
-def _offer(
-    similarities: torch.Tensor,
-    row: tuple[int, int],
-    column: tuple[int, int],
-    forward: Neighbours,
-    backward: Neighbours | None,
-) -> None:
-    """Update the most similar items of both spans with the similarities between them."""
-    rows, columns = torch.arange(*row), torch.arange(*column)
-    forward.offer(rows, columns.int(), similarities)
-    if backward is not None:
-        backward.offer(columns, rows.int(), similarities.T)
 
 
 Margin = Literal["ratio", "distance"]
@@ -224,29 +199,26 @@ class ItemPairs:
         return ItemPairs(self.first[chosen], self.second[chosen], self.cosine[chosen])
 
 
-def pairs_within(found: Neighbours, *, mutual: bool, at_least: float) -> ItemPairs:
-    """Pair items with their neighbours in the same set, each once, with at least a minimum cosine.
+def pairs_of(forward: Neighbours, backward: Neighbours, *, mutual: bool, at_least: float) -> ItemPairs:
+    """Pair items with their neighbours in another set, each once, with at least a minimum cosine.
 
-    With `mutual` both must be neighbours of each other; else one of the other is enough.
+    Inside one set, `backward` is `forward`. With `mutual` both must be neighbours of each other; else one of the other
+    is enough.
     """
-    parts = []
-    for owner, item, cosine, listed in _candidates(found, found, at_least):
-        kept = listed & (owner < item) if mutual else ~listed | (owner < item)
-        owner, item, cosine = owner[kept], item[kept], cosine[kept]
-        parts.append(ItemPairs(np.minimum(owner, item), np.maximum(owner, item), cosine))
-    return _joined(parts)
-
-
-def pairs_between(forward: Neighbours, backward: Neighbours, *, mutual: bool, at_least: float) -> ItemPairs:
-    """Pair items with their neighbours in another set; arguments as in `pairs_within`."""
+    within = forward is backward
     parts = []
     for owner, item, cosine, listed in _candidates(forward, backward, at_least):
         kept = listed if mutual else np.ones(len(owner), bool)
+        if within:
+            # Those that are neighbours of each other come twice.
+            kept = kept & (~listed | (owner < item))
+            owner, item = np.minimum(owner, item), np.maximum(owner, item)  # noqa: PLW2901
         parts.append(ItemPairs(owner[kept], item[kept], cosine[kept]))
-    if not mutual:
+    if not (mutual or within):
         for owner, item, cosine, listed in _candidates(backward, forward, at_least):
             parts.append(ItemPairs(item[~listed], owner[~listed], cosine[~listed]))
-    return _joined(parts)
+    columns = zip(*((part.first, part.second, part.cosine) for part in parts), strict=True)
+    return ItemPairs(*map(np.concatenate, columns))
 
 
 def _candidates(
@@ -260,11 +232,6 @@ def _candidates(
         owner, item = row + start, items[start:stop][row, rank]
         listed = (others[item] == owner[:, None]).any(axis=1)
         yield owner, item.astype(np.int64), scores[start:stop][row, rank], listed
-
-
-def _joined(parts: list[ItemPairs]) -> ItemPairs:
-    arrays = ([part.first for part in parts], [part.second for part in parts], [part.cosine for part in parts])
-    return ItemPairs(*(np.concatenate(some) for some in arrays))
 
 
 def mean_similarity(found: Neighbours, count: int) -> np.ndarray:

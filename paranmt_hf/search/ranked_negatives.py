@@ -5,7 +5,6 @@ Anchors are searched in blocks, so that memory does not grow with the number of 
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -17,10 +16,9 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.indexed_vectors import SEARCH, IndexConfig, IndexedVectors
-from paranmt_hf.search.storage import Precision, spans
+from paranmt_hf.search.storage import Precision, read_checkpoint, save_checkpoint, spans
 from paranmt_hf.text.identity import mix, salt
 from paranmt_hf.text.tokens import expand
-from paranmt_hf.util.files import replacing
 from paranmt_hf.util.markers import Cosine, Count, Group, Range, Seed, Share
 from paranmt_hf.util.progress import Progress
 
@@ -92,37 +90,24 @@ def find_negatives(
     stored: IndexedVectors, pairs: np.ndarray, config: HardNegativesConfig, work: Path
 ) -> FoundNegatives:
     """Find the negatives of pairs of items [pair, side], continuing from the last checkpoint in a work folder."""
-    found, done = _restored(work / CHOSEN, len(pairs), config.number)
+    arrays, state = read_checkpoint(work / CHOSEN)
+    if not arrays:
+        arrays["items"] = np.full((len(pairs), config.number), NOBODY, np.int32)
+        arrays["cosines"] = np.zeros((len(pairs), config.number + 1), np.float32)
+    left_out, rejected = Counter(state.get("left_out", {})), Counter(state.get("rejected", {}))
+    found = FoundNegatives(arrays["items"], arrays["cosines"], left_out, rejected)
     search, saved = _Search(stored, pairs, config, found), time.monotonic()
-    ends = np.cumsum([len(block) for block in search.blocks]).tolist()
-    with Progress("search", ends[-1], done=([0, *ends])[done], unit="anchors") as progress:
+    done = state.get("done", 0)
+    anchors = sum(map(len, search.blocks[:done]))
+    with Progress("search", sum(map(len, search.blocks)), done=anchors, unit="anchors") as progress:
         for number, block in enumerate(search.blocks[done:], done + 1):
             search.add(block)
-            progress.advance_to(ends[number - 1])
-            if time.monotonic() - saved >= CHECKPOINT_SECONDS or number == len(ends):
-                _save(work / CHOSEN, found, number)
+            anchors += len(block)
+            progress.advance_to(anchors)
+            if time.monotonic() - saved >= CHECKPOINT_SECONDS or number == len(search.blocks):
+                save_checkpoint(work / CHOSEN, arrays, {"done": number, "left_out": left_out, "rejected": rejected})
                 saved = time.monotonic()
     return found
-
-
-def _restored(path: Path, pairs: int, number: int) -> tuple[FoundNegatives, int]:
-    from safetensors import safe_open
-
-    if not path.exists():
-        items = np.full((pairs, number), NOBODY, np.int32)
-        return FoundNegatives(items, np.zeros((pairs, number + 1), np.float32), Counter(), Counter()), 0
-    with safe_open(path, "np") as file:
-        state = json.loads(file.metadata()["state"])
-        items, cosines = (file.get_tensor(name) for name in ("items", "cosines"))
-    return FoundNegatives(items, cosines, Counter(state["left_out"]), Counter(state["rejected"])), int(state["done"])
-
-
-def _save(path: Path, found: FoundNegatives, done: int) -> None:
-    from safetensors.numpy import save_file
-
-    state = json.dumps({"done": done, "left_out": found.left_out, "rejected": found.rejected})
-    with replacing(path) as aside:
-        save_file({"items": found.items, "cosines": found.cosines}, aside, {"state": state})
 
 
 class ParaphraseGraph:
@@ -194,18 +179,8 @@ class _Search:
 
     def add(self, anchors: np.ndarray) -> None:
         """Add the negatives of the pairs of anchors of one depth."""
-        import torch
-
-        from paranmt_hf.search.inverted_index import nearest_in_lists
-        from paranmt_hf.search.neighbours import nearest_vectors
-
-        stored = self._stored
-        vectors = stored.vectors.take(self._places[anchors])
-        queries, top = torch.from_numpy(vectors), min(int(self._depths(anchors[:1])[0]), len(stored.sentences))
-        if stored.lists is None:
-            near = nearest_vectors(queries, stored.vectors, top)
-        else:
-            near = nearest_in_lists(queries, stored.vectors, stored.lists, top, self._config.probes)
+        vectors = self._stored.vectors.take(self._places[anchors])
+        near = self._stored.nearest(vectors, int(self._depths(anchors[:1])[0]), self._config.probes)
         items, cosines = self._ranked(anchors, near.items.numpy(), near.scores.numpy())
         own, _ = expand(self._by_anchor, self._starts[anchors], self._counts[anchors])
         owners = np.repeat(np.arange(len(anchors)), self._counts[anchors])

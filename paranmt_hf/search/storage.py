@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -18,8 +18,7 @@ from paranmt_hf.util.files import ChecksummedFile, replacing, write_bytes, writi
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import read_json
 
-TEXT, OFFSETS, LINES, HASHES, ITEMS = "text.bin", "offsets.bin", "lines.bin", "hashes.bin", "items.bin"
-STEP = 100_000  # Sentences that are compared or hashed at once
+TEXT, OFFSETS, LINES, ITEMS = "text.bin", "offsets.bin", "lines.bin", "items.bin"
 
 
 class StoredSentences:
@@ -29,15 +28,17 @@ class StoredSentences:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._lines, self._text = _mapped(folder / LINES), _stored(folder)
-        self.items = _mapped(folder / ITEMS)
+        self._lines = _mapped(folder / LINES)
+        offsets, text = _mapped(folder / OFFSETS), _mapped(folder / TEXT, np.uint8)
+        self._text = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(text))
+        self.items = _mapped(folder / ITEMS) if (folder / ITEMS).exists() else np.arange(len(offsets) - 1)
 
     def __len__(self) -> int:
         return len(self.items)
 
     def take(self, items: np.ndarray) -> pa.Array:
         """Get the sentences of some items [item]."""
-        return self._text.take(pa.array(self.items[items]))
+        return self.rows(self.items[items])
 
     def rows(self, rows: np.ndarray) -> pa.Array:
         """Get the sentences of some stored rows [row], copies of items included."""
@@ -46,6 +47,11 @@ class StoredSentences:
     def lines(self, items: np.ndarray) -> np.ndarray:
         """Line numbers of the first occurrence of some items [item], from 0."""
         return np.asarray(self._lines[self.items[items]])
+
+
+def _mapped(path: Path, kind: type = np.int64) -> np.ndarray:
+    """Memory-map a file of numbers; an empty file cannot be mapped."""
+    return np.memmap(path, kind, "r") if path.stat().st_size else np.empty(0, kind)
 
 
 @dataclass(frozen=True)
@@ -62,8 +68,9 @@ def write_sentences(batches: Iterable[pa.RecordBatch], folder: Path, *, copies: 
 
     With `copies`, a sentence that occurs several times is as many items; else it is one.
     """
-    files = {name: ChecksummedFile(folder / name) for name in (TEXT, OFFSETS, LINES, HASHES)}
+    files = {name: ChecksummedFile(folder / name) for name in (TEXT, OFFSETS, LINES)}
     files[OFFSETS].write(np.zeros(1, np.int64).tobytes())
+    hashes = [np.empty(0, np.uint64)]
     end, count = 0, 0
     with Progress("read", unit="lines") as progress:
         for batch in batches:
@@ -72,35 +79,20 @@ def write_sentences(batches: Iterable[pa.RecordBatch], folder: Path, *, copies: 
             files[TEXT].write(data.tobytes())
             files[OFFSETS].write((offsets[1:] + end).tobytes())
             files[LINES].write(batch["id"].to_numpy().astype(np.int64).tobytes())
-            files[HASHES].write(hash_texts(column).tobytes())
-            end, count = end + int(offsets[-1]), count + len(column)
+            if not copies:
+                hashes.append(hash_texts(column))
+            end += int(offsets[-1])
+            count += len(column)
             progress.advance_to(count)
     for file in files.values():
         file.close()
-    items = np.arange(count) if copies else _distinct(folder)
+    if copies:
+        items = np.arange(count)
+    else:
+        (folder / ITEMS).unlink(missing_ok=True)
+        items = np.flatnonzero(first_equal(np.concatenate(hashes), StoredSentences(folder).rows) < 0)
     write_bytes(folder / ITEMS, items.astype(np.int64).tobytes())
-    (folder / HASHES).unlink()
     return Counted(count, len(items))
-
-
-def _distinct(folder: Path) -> np.ndarray:
-    """Find the first row of each distinct sentence [item], ascending.
-
-    Equal sentences have equal hashes, and lie together when rows are sorted by them; each is compared with the first.
-    """
-    text = _stored(folder)
-    return np.flatnonzero(first_equal(_mapped(folder / HASHES, np.uint64), lambda rows: text.take(pa.array(rows))) < 0)
-
-
-def _stored(folder: Path) -> pa.Array:
-    """All stored sentences [row], in memory-mapped files."""
-    offsets, text = _mapped(folder / OFFSETS), _mapped(folder / TEXT, np.uint8)
-    return pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(text))
-
-
-def _mapped(path: Path, kind: type = np.int64) -> np.ndarray:
-    """Memory-map a file of numbers; an empty file cannot be mapped."""
-    return np.memmap(path, kind, "r") if path.stat().st_size else np.empty(0, kind)
 
 
 Precision = Literal["float32", "float16"]
@@ -139,30 +131,29 @@ def normalised(vectors: np.ndarray) -> np.ndarray:
     return np.divide(exact, lengths, out=np.zeros_like(exact), where=lengths != 0).astype(np.float32)
 
 
-def write_encoded(folder: Path, rows: int, encode: Callable[[int, int], np.ndarray], precision: Precision) -> Vectors:
+def write_encoded(
+    folder: Path,
+    rows: int,
+    encode: Callable[[int, int], np.ndarray],
+    precision: Precision,
+    *,
+    block_rows: int = BLOCK_ROWS,
+) -> Vectors:
     """Write the vectors of rows, continuing after existing blocks.
 
     `encode` gives the vectors, of length 1, of the rows from one number up to another; next to the file is how many of
     its vectors are complete.
     """
-    path, done = folder / VECTORS, _written(folder)
+    path, counted = folder / VECTORS, folder / WRITTEN
+    done = int(read_json(counted, "how many vectors are complete")["rows"]) if counted.exists() else 0
     with Progress("encode", rows, done=done) as progress:
         while done < rows:
-            stop = min(done + BLOCK_ROWS, rows)
-            block = encode(done, stop).astype(precision)
-            _write_block(path, block, done, rows)
-            write_bytes(folder / WRITTEN, json.dumps({"rows": stop}).encode())
+            stop = min(done + block_rows, rows)
+            _write_block(path, encode(done, stop).astype(precision), done, rows)
+            write_bytes(counted, json.dumps({"rows": stop}).encode())
             done = stop
             progress.advance_to(done)
     return Vectors(path)
-
-
-def _written(folder: Path) -> int:
-    """Number of complete vectors."""
-    path = folder / WRITTEN
-    if not path.exists():
-        return 0
-    return int(read_json(path, "how many vectors are complete")["rows"])
 
 
 def _write_block(path: Path, block: np.ndarray, start: int, rows: int) -> None:
@@ -198,3 +189,21 @@ def spans(count: int, size: int) -> Iterator[tuple[int, int]]:
     """Split `count` rows into spans of at most `size`: first row, and the row after the last."""
     for start in range(0, count, size):
         yield start, min(start + size, count)
+
+
+def save_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], state: Mapping[str, Any]) -> None:
+    """Write arrays with a state of JSON values atomically."""
+    from safetensors.numpy import save_file
+
+    with replacing(path) as aside:
+        save_file(dict(arrays), aside, {"state": json.dumps(state)})
+
+
+def read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Read the arrays and the state of `save_checkpoint`; both are empty without a file."""
+    from safetensors import safe_open
+
+    if not path.exists():
+        return {}, {}
+    with safe_open(path, "np") as file:
+        return {name: file.get_tensor(name) for name in file.keys()}, json.loads(file.metadata()["state"])  # noqa: SIM118

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +12,11 @@ import pyarrow as pa
 from paranmt_hf.encoders.vocabulary import CUTTERS, UNKNOWN
 from paranmt_hf.errors import InputError
 from paranmt_hf.sent2vec.config import Sent2VecConfig
-from paranmt_hf.text.tokens import PerToken, WordTokenizer
+from paranmt_hf.text.tokens import CorpusIds, WordTokenizer
 from paranmt_hf.training.checkpoint import read_sealed, seal
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.wording import counted
 
-logger = logging.getLogger(__name__)
-# Distinct words that are counted at once; some 150 bytes each.
-MAX_DISTINCT_WORDS = 8_000_000
 NUMBERS, LENGTHS, ROWS, ENDS, HASHES = "numbers", "lengths", "rows", "ends", "hashes"
 SENTENCES_READ = 100_000
 # Sentences that are trained on between two looks at clock and loss; with one thread the result does not depend on it.
@@ -29,13 +25,19 @@ BLOCK = 10_000
 
 @dataclass(frozen=True)
 class KnownWords:
-    """The words with a row."""
+    """The words with a row.
 
-    # The word of each row [word], by falling count; row 0 is `[UNK]`, the placeholder's while training
+    Attributes:
+        names: The word of each row [word], by falling count; row 0 is `[UNK]`, the placeholder's while training.
+        counts: How often each one occurs [word], int64; 0 for row 0.
+        lines: Sentences of the corpus, known words or not: each ends in `</s>`.
+        tokens: Words of the corpus and ends of lines, known or not.
+    """
+
     names: list[str]
-    counts: np.ndarray  # How often each one occurs [word], int64; 0 for row 0
-    lines: int  # Sentences of the corpus, known words or not: each ends in `</s>`
-    tokens: int  # Words of the corpus and ends of lines, known or not
+    counts: np.ndarray
+    lines: int
+    tokens: int
 
     def keep(self, config: Sent2VecConfig) -> np.ndarray:
         """Probability that a word is used as a target [word]: section 2.1, q_p; may be above 1.
@@ -47,89 +49,6 @@ class KnownWords:
         ratio = config.threshold_for(self.tokens) / share
         chosen = self.counts >= max(config.min_target_count or 0, 1)
         return np.where(chosen, np.sqrt(ratio) + ratio, 0.0)
-
-
-class WordCounter:
-    """Numbers and counts the words in columns of sentences, cut into `words` or at `blanks`.
-
-    If there are more than `most` distinct words, the rarest so far are forgotten, and counted from zero if they come
-    again, as the authors' program does (`readFromFile` in its `dictionary.cc`).
-    """
-
-    def __init__(self, cut: str, most: int = MAX_DISTINCT_WORDS) -> None:
-        self._cut = CUTTERS[cut]
-        self._most, self._rarest = most, 1
-        self._number_of: dict[str, int] = {}
-        self._counts = np.zeros(1024, np.int64)
-        self._next = self._total = 0
-        self.forgotten = 0
-        self._begin()
-
-    def _begin(self) -> None:
-        self._tokenizer, self._numbers = WordTokenizer(cut=self._cut), PerToken(self._number, np.int32)
-
-    def add(self, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-        """Count the words of some sentences [sentence], without nulls.
-
-        Returns the number of each word [word], int32, and the words of each sentence [sentence], int32.
-        """
-        (table,) = self._tokenizer.tables(column)
-        numbers = self._numbers.of(table)[table.ids]
-        np.add.at(self._counts, numbers, 1)
-        self._total += len(numbers)
-        if len(self._number_of) > self._most:
-            self._forget_rarest()
-        return numbers, table.lengths
-
-    def _number(self, words: Sequence[str]) -> list[int]:
-        known, found = self._number_of, []
-        for word in words:
-            number = known.get(word)
-            if number is None:
-                number = known[word] = self._next
-                self._next += 1
-            found.append(number)
-        if self._next > len(self._counts):
-            self._counts = np.concatenate([self._counts, np.zeros(max(self._next, len(self._counts)), np.int64)])
-        return found
-
-    def _forget_rarest(self) -> None:
-        while len(self._number_of) > self._most * 3 // 4:
-            self._rarest += 1
-            counts, least = self._counts, self._rarest
-            kept = {word: number for word, number in self._number_of.items() if counts[number] >= least}
-            self.forgotten += len(self._number_of) - len(kept)
-            # A number is not used again, and never gets a row.
-            counts[counts < least] = 0
-            self._number_of = kept
-        self._begin()
-
-    def choose(self, config: Sent2VecConfig, lines: int) -> tuple[KnownWords, np.ndarray]:
-        """Choose the words with a row by resolved settings; `lines` is the number of sentences that were read.
-
-        Returns the words, and the row of each number [number], int32, 0 for words without one.
-        """
-        counts, least = self._counts, config.min_count or 1
-        # The placeholder's row has the name that unknown words have when sentences are encoded.
-        found = [word for word, number in self._number_of.items() if counts[number] >= least and word != UNKNOWN]
-        found.sort(key=lambda word: (-counts[self._number_of[word]], word))
-        if not found:
-            most = int(counts.max(initial=0))
-            raise InputError(
-                f"no word occurs {counted(least, 'time')} in the {counted(lines, 'sentence')}, the most frequent one "
-                f"{counted(most, 'time')}; lower `min_count`, or give more text"
-            )
-        numbers = np.array([self._number_of[word] for word in found])
-        rows = np.zeros(self._next, np.int32)
-        rows[numbers] = np.arange(1, len(found) + 1)
-        # Forgotten words are among the tokens.
-        counts = np.concatenate([[0], counts[numbers]])
-        if counts[1] < (config.min_target_count or 1):
-            raise InputError(
-                f"no word can be a target: {found[0]!r}, the most frequent one, occurs {counts[1]:,} times, and "
-                f"`min_target_count` is {config.min_target_count:,}; lower it, or give more text"
-            )
-        return KnownWords([UNKNOWN, *found], counts, lines, self._total + lines), rows
 
 
 @dataclass(frozen=True)
@@ -173,31 +92,77 @@ class TextOnDisk:
 
 
 def write_corpus(batches: Iterable[pa.Array], folder: Path, config: Sent2VecConfig) -> TextOnDisk:
-    """Split sentences into words, count these and their n-grams, and write the rows into an empty folder."""
-    counter, lines = WordCounter(config.cut), 0
+    """Cut sentences into words, count these and their n-grams, and write the rows into an empty folder."""
+    number_of, counts, lines = _write_numbers(batches, folder, config)
+    words, row_of = _choose(number_of, counts, lines, config)
+    del number_of
+    sentences, known = _write_rows(folder, lines, row_of)
+    for name in (NUMBERS, LENGTHS):
+        (folder / name).unlink()
+    text = TextOnDisk(folder, words, sentences, known, np.empty(0, np.int64))
+    if config.ngrams > 1:
+        text = replace(text, hashes=_occurring_buckets(text, config))
+    text.hashes.tofile(folder / HASHES)
+    about = {"lines": lines, "tokens": words.tokens, "sentences": sentences, "known": known}
+    seal(folder, {**about, "names": words.names, "counts": words.counts.tolist()})
+    return text
+
+
+def _write_numbers(
+    batches: Iterable[pa.Array], folder: Path, config: Sent2VecConfig
+) -> tuple[dict[str, int], np.ndarray, int]:
+    """Number the words in the order of their first occurrence, and write the numbers of all sentences.
+
+    Returns the number of each word, the count of each number [number], int64, and the number of sentences.
+    """
+    tokenizer, ids = WordTokenizer(cut=CUTTERS[config.cut]), CorpusIds()
+    counts = np.zeros(1024, np.int64)
+    lines = 0
     with (
         (folder / NUMBERS).open("wb") as numbers,
         (folder / LENGTHS).open("wb") as lengths,
         Progress("read", least=5.0) as progress,
     ):
         for column in batches:
-            found, sizes = counter.add(column)
+            (table,) = tokenizer.tables(column)
+            found = ids.of(table)[table.ids]
+            if len(ids.id_of) > len(counts):
+                counts = np.concatenate([counts, np.zeros(len(ids.id_of), np.int64)])
+            np.add.at(counts, found, 1)
             numbers.write(found.data)
-            lengths.write(sizes.data)
-            progress.advance_to(lines := lines + len(sizes))
-    if counter.forgotten:
-        logger.info(f"{counter.forgotten:,} rare words were forgotten on the way, to bound the memory")
-    words, row_of = counter.choose(config, lines)
-    del counter
-    sentences, known = _write_rows(folder, lines, row_of)
-    for name in (NUMBERS, LENGTHS):
-        (folder / name).unlink()
-    text = TextOnDisk(folder, words, sentences, known, np.empty(0, np.int64))
-    hashes = _occurring_buckets(text, config)
-    hashes.tofile(folder / HASHES)
-    about = {"lines": lines, "tokens": words.tokens, "sentences": sentences, "known": known}
-    seal(folder, {**about, "names": words.names, "counts": words.counts.tolist()})
-    return TextOnDisk(folder, words, sentences, known, hashes)
+            lengths.write(table.lengths.data)
+            lines += len(table.lengths)
+            progress.advance_to(lines)
+    return ids.id_of, counts[: len(ids.id_of)], lines
+
+
+def _choose(
+    number_of: dict[str, int], counts: np.ndarray, lines: int, config: Sent2VecConfig
+) -> tuple[KnownWords, np.ndarray]:
+    """Choose the words with a row by resolved settings; other arguments as `_write_numbers` returns them.
+
+    Returns the words, and the row of each number [number], int32, 0 for words without one.
+    """
+    least = config.min_count or 1
+    # The placeholder's row has the name that unknown words have when sentences are encoded.
+    names = [word for word, number in number_of.items() if counts[number] >= least and word != UNKNOWN]
+    names.sort(key=lambda word: (-counts[number_of[word]], word))
+    if not names:
+        raise InputError(
+            f"no word occurs {counted(least, 'time')} in the {counted(lines, 'sentence')}, the most frequent one "
+            f"{counted(int(counts.max(initial=0)), 'time')}; lower `min_count`, or give more text"
+        )
+    numbers = np.array([number_of[word] for word in names])
+    rows = np.zeros(len(counts), np.int32)
+    rows[numbers] = np.arange(1, len(names) + 1)
+    most = int(counts[numbers[0]])
+    if most < (config.min_target_count or 1):
+        raise InputError(
+            f"no word can be a target: {names[0]!r}, the most frequent one, occurs {most:,} times, and "
+            f"`min_target_count` is {config.min_target_count:,}; lower it, or give more text"
+        )
+    known = np.concatenate([[0], counts[numbers]])
+    return KnownWords([UNKNOWN, *names], known, lines, int(counts.sum()) + lines), rows
 
 
 def _write_rows(folder: Path, lines: int, row_of: np.ndarray) -> tuple[int, int]:
@@ -219,7 +184,8 @@ def _write_rows(folder: Path, lines: int, row_of: np.ndarray) -> tuple[int, int]
             rows.write(found[np.repeat(left > 1, sizes) & (found > 0)].data)
             lasting = left[left > 1]
             ends.write((known + np.cumsum(lasting)).data)
-            sentences, known = sentences + len(lasting), known + int(lasting.sum())
+            sentences += len(lasting)
+            known += int(lasting.sum())
     if sentences < 2:
         raise InputError(
             f"of {counted(lines, 'sentence')} only {sentences} with two words that occur often enough; expected many: "
@@ -230,15 +196,14 @@ def _write_rows(folder: Path, lines: int, row_of: np.ndarray) -> tuple[int, int]
 
 def _occurring_buckets(text: TextOnDisk, config: Sent2VecConfig) -> np.ndarray:
     """Find the buckets of sufficiently frequent n-grams [n-gram row], int64."""
-    if config.ngrams == 1:
-        return np.empty(0, np.int64)
     from paranmt_hf.sent2vec.kernels import count_buckets
 
     counts, done = np.zeros(config.buckets, np.uint8), 0
     with Progress("count n-grams", text.sentences, least=5.0) as progress:
         for block in text.blocks():
             count_buckets(block.words, block.bounds, config.ngrams, config.context == "program", counts)
-            progress.advance_to(done := done + len(block.bounds) - 1)
+            done += len(block.bounds) - 1
+            progress.advance_to(done)
     return np.flatnonzero(counts >= config.min_ngram_count)
 
 

@@ -6,18 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.model_folder import code_files
-from paranmt_hf.errors import InputError
 from paranmt_hf.hub.cards import render
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import About, Kind, PublishPlan
-from paranmt_hf.hub.repository import Model
 from paranmt_hf.supervised.config import CONFIG_FILE, HEAD_FOLDER, WEIGHTS_FILE, SupervisedRecord, figure_rows
-from paranmt_hf.supervised.model import Head, SupervisedModel
-from paranmt_hf.training.publish import PROBE, belongs_to_an_encoder, encoder_files
+from paranmt_hf.supervised.model import SupervisedModel
+from paranmt_hf.training.publish import belongs_to_an_encoder, encoder_files
 from paranmt_hf.util.tables import markdown_table
 
 # What a model for a task has next to its encoder.
@@ -25,20 +20,13 @@ TASK_FILES = (SupervisedRecord.FILE, f"{HEAD_FOLDER}/{CONFIG_FILE}", f"{HEAD_FOL
 
 
 def _plan(folder: Path, about: About, results: Sequence[Any]) -> PublishPlan:
-    record, model = SupervisedRecord.read(folder), SupervisedModel.from_pretrained(folder)
-    head, task = model.head.config, record.settings.training.task
-    about, probe = about.required(), [PROBE] * head.sides
+    record, head = SupervisedRecord.read(folder), SupervisedModel.from_pretrained(folder).head.config
+    about, task = about.required(), record.settings.training.task
 
     def values(repository: str) -> dict[str, Any]:
         said = {**dict.fromkeys(("summary", "data", "license_text", "commands")), **about.values}
         shown = {"name": repository.split("/")[1], "repository": repository, "notes": about.notes}
         return {**said, **shown, "record": record.to_json(), "sides": head.sides, "scores": head.values is not None}
-
-    def verify(staged: Path) -> None:
-        # Links to files that were checked where they are.
-        published = SupervisedModel(load(Model(folder.name, staged, ""), device="cpu"), Head.load(staged))
-        if not np.array_equal(published.probabilities(*probe), model.probabilities(*probe)):
-            raise InputError(f"{folder} predicts otherwise than its published files; copy it again", path=folder)
 
     return PublishPlan(
         {**encoder_files(folder), **{path: folder / path for path in TASK_FILES}},
@@ -46,7 +34,6 @@ def _plan(folder: Path, about: About, results: Sequence[Any]) -> PublishPlan:
         "",
         f"Model for {task} {folder.resolve().name}",
         [f"your own words on the {name}: {name!r} in --about FILE" for name in ("summary",) if not about.summary],
-        verify=verify,
         values=values,
     )
 

@@ -241,13 +241,6 @@ def write_card(folder: Path, values: dict[str, Any]) -> None:
     (folder / "README.md").write_text(folder_card(values), encoding="utf8", newline="\n")
 
 
-def write_derived_card(folder: Path, name: str, values: Mapping[str, Any]) -> None:
-    """Write the card of an encoder made from others, unless its `training.json` says too little."""
-    if "settings" in values:
-        training = TrainingRecord.from_json(values, folder / TrainingRecord.FILE)
-        write_card(folder, trained_values(name, folder, training))
-
-
 def folder_card(values: dict[str, Any]) -> str:
     """Render the card in the folder of an encoder; equal runs have equal cards, so it shows no times."""
     if "history" in values["record"]:

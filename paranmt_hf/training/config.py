@@ -43,23 +43,16 @@ class TrainConfig(Settings):
             (rand; arXiv:1511.08198, section 3.1.1).
         one_sided: Only the reference gets a negative, another reference (ParaNMT-50M as printed), instead of both
             sides (arXiv:1511.08198, equation 1).
-        error_negatives: Leave out pairs that differ in a number or a negation (columns number_mismatch and
-            negation_mismatch), and let this share of the other pairs of their references have such a translation as
-            negative if it is more similar; averaging models on the CPU (not in the papers).
         mining_precision: Precision of the similarities when negatives are mined; averaging models on the CPU; if not
             given, int8 if the processor has instructions for it.
-        mine_over: Several processes: whether a process mines its negatives among the pairs of all, or among its own
-            (rank); if not given, all for averaging models, which share each mega-batch, and rank through the trainer,
-            where each process has mega-batches of its own.
         teacher: SentenceTransformer folder or Hub id whose similarities are learned too (not in the papers).
         teacher_weight: Share of the teacher's term in the loss; at 1.0 there is no margin loss.
         second_teacher: Another teacher: the mean of both teachers' cosines is learned, each divided by its standard
             deviation.
-        teacher_loss: How cosines are compared with the teacher's: their squared difference, or the cross-entropy of
-            the softmax over the other sentences of the mini-batch (listwise; not in the papers).
+        teacher_loss: How cosines are compared with the teacher's (not in the papers): by their squared difference
+            (squares), by that times the teacher's cosine, 0 if negative, plus 0.05 (weighted), or by the cross-entropy
+            of the softmax over the other sentences of the mini-batch (listwise).
         temperature: Temperature of the softmax of the listwise loss.
-        weigh_similar: Weigh a pair in the teacher's squares by the teacher's cosine (0 if negative) + 0.05 (not in the
-            papers).
         neighbours: Mini-batches of pairs that the teacher finds similar; averaging models (not in the papers).
         teacher_cache: Folder that keeps the teacher's vectors for other runs; the work folder if not given.
         seed: Decides the order of pairs, scrambling and random negatives.
@@ -87,15 +80,12 @@ class TrainConfig(Settings):
     scrambling: Annotated[Share, Advanced] = 0.3
     negatives: Annotated[Negatives, MINING, Advanced] = "max"
     one_sided: Annotated[bool, MINING, Advanced] = False
-    error_negatives: Annotated[Share, MINING, Advanced] = 0.0
     mining_precision: Annotated[Literal["float32", "int8"] | None, MINING, Advanced] = None
-    mine_over: Annotated[Literal["all", "rank"] | None, MINING, Advanced] = None
     teacher: str | None = None
     teacher_weight: Annotated[float, Range(above=0, at_most=1), TEACHING, Advanced] = 1.0
     second_teacher: Annotated[str | None, TEACHING, Advanced] = None
-    teacher_loss: Annotated[Literal["squares", "listwise"], TEACHING, Advanced] = "squares"
+    teacher_loss: Annotated[Literal["squares", "weighted", "listwise"], TEACHING, Advanced] = "squares"
     temperature: Annotated[float, Range(at_least=0.001, at_most=10), TEACHING, Advanced] = 0.05
-    weigh_similar: Annotated[bool, TEACHING, Advanced] = False
     neighbours: Annotated[bool, TEACHING, Advanced] = False
     teacher_cache: Annotated[str | None, TEACHING, Advanced, RunOnly, AlsoWrites] = None
     seed: Seed = 1
@@ -107,15 +97,13 @@ class TrainConfig(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.margin_weight > 0 and self.mega_pairs < 2 and self.mine_over != "all":
+        if self.margin_weight > 0 and self.mega_pairs < 2:
             raise InputError(
                 "`batch_size` 1 with `mega_batch` 1 leaves one pair to a mega-batch, and no negative; raise one"
             )
-        for name in ("second_teacher", "weigh_similar", "neighbours"):
+        for name in ("second_teacher", "neighbours"):
             if getattr(self, name) and not self.teacher:
                 raise InputError(f"`{name}` is about a teacher's similarities; name one with `teacher`", option=name)
-        if self.weigh_similar and self.teacher_loss == "listwise":
-            raise InputError("`weigh_similar` is for `teacher_loss` squares", option="weigh_similar")
         if self.word_factors and (self.freeze_words or self.lambda_w or self.lambda_c):
             raise InputError(
                 "`word_factors` trains neither vectors nor other weights; leave out `freeze_words`, `lambda_w` and "

@@ -15,7 +15,6 @@ from paranmt_hf.training.losses import combined_loss, diverged
 from paranmt_hf.training.mega_batch import minibatch, select_negatives
 from paranmt_hf.training.optimizers import ADAGRAD_START, BETA1, BETA2, Schedule, learning_rates
 from paranmt_hf.training.pair_store import MegaBatch
-from paranmt_hf.training.pair_views import with_errors
 from paranmt_hf.training.step_kernels import (
     ONE,
     Decay,
@@ -180,7 +179,7 @@ class CpuEngine:
 
     def encode(self, mega: MegaBatch, sentences: np.ndarray | None = None) -> np.ndarray:
         """Encode sentences [sentence] of a mega-batch, by default all of them: vectors [sentence, dimension]."""
-        chosen = np.arange(mega.sentences) if sentences is None else sentences
+        chosen = np.arange(2 * mega.pairs) if sentences is None else sentences
         width = max(table.column + table.weight.shape[1] for table in self.tables)
         vectors = np.zeros((len(chosen), width), np.float32)
         for table in self.tables:
@@ -189,16 +188,12 @@ class CpuEngine:
 
     def _choose(self, mega: MegaBatch, generator: np.random.Generator) -> np.ndarray:
         """Choose the negative of each sentence; see `select_negatives`."""
-        config, vectors = self.config, None
-        if config.negatives != "rand" or mega.errors is not None:
+        vectors = None
+        if self.config.negatives != "rand":
             vectors = torch.from_numpy(self.encode(mega))
             if not torch.isfinite(vectors.square().sum(dim=1)).all():
                 raise diverged(f"{self.tables[0].step + 1}", float("nan"))
-        pool = None if vectors is None else vectors[: len(mega.keys)]
-        chosen = select_negatives(pool, mega.keys, config, generator)
-        if vectors is not None and mega.errors is not None:
-            chosen = with_errors(chosen, vectors, mega.errors)
-        return chosen
+        return select_negatives(vectors, mega.keys, self.config, generator)
 
     def _step(self, mega: MegaBatch, sentences: np.ndarray) -> float:
         """Perform one step on sentences [role, pair]: s, s' and, with a margin loss, t and t'."""

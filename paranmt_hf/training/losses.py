@@ -61,16 +61,13 @@ def margin_loss(
     return loss
 
 
-def margin_loss_and_gradient(
-    vectors: torch.Tensor, roles: int, margin: float, of: int | None = None
-) -> tuple[torch.Tensor, torch.Tensor]:
+def margin_loss_and_gradient(vectors: torch.Tensor, roles: int, margin: float) -> tuple[torch.Tensor, torch.Tensor]:
     """Compute the loss and its gradient [role x pair, dimension], with a quarter of the operations of autograd.
 
-    The vectors are those of s, s', t and, with four roles, t' of all pairs [role x pair, dimension]; `of` is the
-    number of pairs of the mini-batch, if these are a part of it.
+    The vectors are those of s, s', t and, with four roles, t' of all pairs [role x pair, dimension].
     """
     shaped = vectors.unflatten(0, (roles, -1))
-    sides, pairs = roles - 2, of or shaped.shape[1]
+    sides, pairs = roles - 2, shaped.shape[1]
     lengths = torch.linalg.vector_norm(shaped, dim=2, keepdim=True).clamp_min(SHORTEST)
     unit = shaped / lengths
     gap = margin - (unit[0] * unit[1]).sum(dim=1)
@@ -137,7 +134,7 @@ def teacher_loss(vectors: torch.Tensor, teacher: torch.Tensor, config: TrainConf
     """Compute the teacher loss that the settings name; arguments as in the two losses."""
     if config.teacher_loss == "listwise":
         return listwise_loss(vectors, teacher, config.temperature)
-    return similarity_loss(vectors, teacher, weighted=config.weigh_similar)
+    return similarity_loss(vectors, teacher, weighted=config.teacher_loss == "weighted")
 
 
 def diverged(step: str, loss: float) -> DivergedError:

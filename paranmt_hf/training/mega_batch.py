@@ -120,24 +120,21 @@ def hardest(
     exclusions: tuple[torch.Tensor, torch.Tensor],
     bounds: np.ndarray,
     *,
-    asking: torch.Tensor | None = None,
     block: int | None = None,
 ) -> torch.Tensor:
-    """Find the most similar allowed sentence of each query on a device [query], without synchronising with the host.
+    """Find the most similar allowed sentence of each sentence on a device, without synchronising with the host.
 
-    Given are the vectors of the candidates [sentence, dimension]; the position among the queries and that of a
-    candidate that it excludes, sorted by the former, both [exclusion]; the bounds of the queries in these [query + 1],
-    on the host; and the positions of the sentences that are queries, all by default. `block` queries are compared with
-    all candidates at once. The result is any position where none is allowed.
+    Given are the vectors [sentence, dimension]; the position of a sentence and of one that it excludes, sorted by the
+    former, both [exclusion]; and the bounds of each sentence in these [sentence + 1], on the host. `block` sentences
+    are compared with all others at once. The result [sentence] is any position where none is allowed.
     """
     unit = normalize(vectors, dim=1)
-    own = unit if asking is None else unit.index_select(0, asking)
     count = len(unit)
     block = block or max(1, BLOCK_NUMBERS // max(1, count))
     chosen = []
-    for start in range(0, len(own), block):
-        stop = min(start + block, len(own))
-        similarities = own[start:stop] @ unit.T
+    for start in range(0, count, block):
+        stop = min(start + block, count)
+        similarities = unit[start:stop] @ unit.T
         inside = slice(int(bounds[start]), int(bounds[stop]))
         cells = (exclusions[0][inside].long() - start) * count + exclusions[1][inside]
         similarities.view(-1).index_fill_(0, cells, -2.0)

@@ -159,20 +159,14 @@ def _missing(about: About, record: Any, results: Sequence[Results], origin: _Ori
     missing = []
     if not results:
         missing.append("results: paranmt evaluate sts FOLDER --data STS --speed --json FILE, then --results FILE")
-    derived = getattr(record, "mean_of", None) or getattr(record, "rotated", None)
-    if not about.commands and (derived or "init_from" in getattr(record, "inputs", ())):
+    from_others = getattr(record, "mean_of", None) or "init_from" in getattr(record, "inputs", ())
+    if not about.commands and from_others:
         missing.append("the commands of the models it came from: 'commands' in --about FILE")
     return missing + [
         f"your own words on the {name.replace('_', ' ')}: {name!r} in --about FILE"
         for name in origin.wanted
         if not getattr(about, name)
     ]
-
-
-def other_kind(folder: Path) -> str | None:
-    """Name the content of a folder whose record is not of an encoder trained on pairs."""
-    kind = kind_of(folder)
-    return None if kind is None or kind is ENCODER else kind.title
 
 
 def _copy(folder: Path, other: Path) -> None:

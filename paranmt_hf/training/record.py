@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
@@ -13,7 +12,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.optional import available
-from paranmt_hf.util.records import Record, from_json, read_json
+from paranmt_hf.util.records import Identity, Record, as_json
 from paranmt_hf.util.run import Result
 from paranmt_hf.util.wording import counted
 
@@ -59,6 +58,12 @@ class History:
         newest = max((step for step, _ in last.values()), default=0)
         return {name: value for name, (step, value) in last.items() if step == newest} | {"pairs": self.pairs}
 
+    @property
+    def note(self) -> str:
+        """The last loss and development score, for the progress."""
+        note = f"loss {self.losses[-1][1]:.3f}" if self.losses else ""
+        return f"{note}, dev {100 * self.scores[-1][1]:.1f}" if self.scores else note
+
     def is_over(self, config: TrainConfig) -> bool:
         """Whether the development score has not improved for `patience` evaluations."""
         return config.patience is not None and self.stale >= config.patience
@@ -102,65 +107,16 @@ class AveragedModel:
     revision: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rotation:
-    """How the dimensions of a model were rotated after its training."""
-
-    model: AveragedModel  # The model before
-    order: str  # `even` or `principal`
-    dimension: int | None = None  # Number of the first dimensions that were kept; None for all
-    each_part: bool = False  # Whether each table of a concatenation was rotated by itself
-    pairs: int | None = None  # Maximum number of pairs whose principal components were taken; None for `even`
-    seed: int = 1  # Seed of the even rotation, or of the pairs
-    data: dict[str, Any] | None = None  # What determines the pairs, as JSON values
-
-
-@dataclass(frozen=True)
-class ShownData:
-    """The data of a model as cards show them, under `data` in its settings."""
-
-    # Parquet files by their names, files of phrases or of other formats, corpora, or datasets on the Hub
-    sources: list[list[str] | _Files | _Release | _Dataset]
-    unwanted_sentences: int  # Number of sentences whose pairs were left out
-    # Smallest and largest value of columns
-    ranges: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class _Release:
-    release: str
-
-
-@dataclass(frozen=True)
-class _Dataset:
-    dataset: str
-    revision: str | None = None
-
-
-@dataclass(frozen=True)
-class _File:
-    name: str
-
-
-@dataclass(frozen=True)
-class _Files:
-    kind: Literal["phrases", "tables"]
-    files: list[_File]
-
-
 @dataclass(frozen=True)
 class TrainingSettings:
     """Everything that determines a trained model."""
 
     encoder: EncoderConfig  # The encoder; of vectors and a start their checksums
     training: TrainConfig  # How it is trained; of teachers their checksums
-    data: dict[str, Any]  # What determines the pairs, as JSON values; see `ShownData`
+    data: dict[str, Any]  # What determines the pairs, as JSON values
     development: str | None = None  # Name of the development set, if there is one
     development_checksum: str | None = None  # Its checksum
-    processes: int | None = None  # Number of processes, if the result depends on it
-
-    def __post_init__(self) -> None:
-        from_json(ShownData, self.data, "data")
+    processes: int | None = None  # Number of processes, if there are several
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,9 +139,6 @@ class TrainingRecord(Record):
     parameters: int  # Number of weights
     # The models that this is the mean of; the other fields are those of the last one
     mean_of: list[AveragedModel] | None = None
-    rotated: Rotation | None = None  # How its dimensions were ordered; the other fields are those of the model before
-    # The `rotated` of the model that training started from, whose dimensions this model has
-    basis: Rotation | None = None
 
     @classmethod
     def from_json(cls, values: Any, where: Path | str) -> TrainingRecord:  # noqa: ANN401
@@ -277,62 +230,27 @@ class Distilled(Result[DistillRecord]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DerivedRecord(Record):
-    """The `training.json` of an encoder made from others: that of the last of them, and how it was made.
+class MeanRecord(TrainingRecord):
+    """The record of the mean of several encoders: that of the last of them, with the names of all."""
 
-    Attributes:
-        settings: `mean_of` or `rotated`, or both.
-        values: The content, as JSON values.
-    """
+    KIND: ClassVar[str] = "an encoder trained on pairs, or the mean of such encoders (`paranmt encoder average`)"
 
-    FILE: ClassVar[str] = TRAINING_FILE
-    KIND: ClassVar[str] = "an encoder made from others (`paranmt encoder average`, `paranmt encoder rotate`)"
-
-    values: dict[str, Any]
-
-    @classmethod
-    def from_json(cls, values: Any, where: Path | str) -> DerivedRecord:  # noqa: ANN401
-        """Build a record from parsed JSON; `where` is the file, for errors."""
-        settings = {
-            name: values[name] for name in ("mean_of", "rotated") if isinstance(values, dict) and name in values
-        }
-        if not any(settings.values()):
-            raise InputError(f"{where} is not the record of {cls.KIND}")
-        of_source = {"versions": {}, "machine": "", "paranmt_hf": ""} | values
-        made = {name: of_source[name] for name in ("versions", "machine", "paranmt_hf")}
-        return cls(settings=settings, values=values, options=values.get("options", {}), **made)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the record as JSON values."""
-        return {**self.values, "options": self.options}
+    @property
+    def identity(self) -> Identity:
+        """What a request must have in common with this result to reuse it: the encoders."""
+        return as_json({"mean_of": self.mean_of or []})
 
 
-class Derived(Result[DerivedRecord]):
-    """An encoder made from others."""
+class Mean(Result[MeanRecord]):
+    """The mean of several encoders."""
 
     def load(self) -> SentenceEncoder:
         """Load the encoder."""
-        return load(self.folder, device="cpu")
+        return load(self.folder)
 
     def summary(self) -> str:
         """Name the encoder, with its dimension and the call that loads it."""
-        shown = shown_path(self.folder)
-        dimension = self.record.values.get("dimension")
-        size = f"{dimension} dimensions" if dimension else f"the mean of {len(self.record.values['mean_of'])} models"
-        return f"{shown}: {size}\nload it: paranmt_hf.load({shown!r})"
-
-
-def training_values(folder: Path) -> dict[str, Any]:
-    """Read the `training.json` of a model as JSON values; empty if there is none."""
-    file = folder / TRAINING_FILE
-    values = read_json(file, "what training wrote down of a model") if file.is_file() else {}
-    if not isinstance(values, dict):
-        raise InputError(f"{file} is damaged: expected an object; copy or train the model again", path=file)
-    # The options are those of the command that made this model alone.
-    values.pop("options", None)
-    return values
-
-
-def basis_of(values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON values
-    """The rotation of a model's dimensions: its own, or that of its initial model; None if there is none."""
-    return values.get("rotated") or values.get("basis")
+        shown, record = shown_path(self.folder), self.record
+        of = counted(len(record.mean_of or []), "model")
+        size = counted(record.dimension, "dimension")
+        return f"{shown}: {size}, the mean of {of}\nload it: paranmt_hf.load({shown!r})"

@@ -24,8 +24,9 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.text.identity import distinct_texts, hash_texts
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
-from paranmt_hf.training.inputs import TAUGHT, TrainingRun
-from paranmt_hf.training.pair_store import read_keys
+from paranmt_hf.training.inputs import TrainingInputs
+from paranmt_hf.training.text import TAUGHT
+from paranmt_hf.training.token_store import read_keys
 from paranmt_hf.util.files import write_bytes, writing
 from paranmt_hf.util.machine import torch_threads
 from paranmt_hf.util.progress import Progress
@@ -203,16 +204,16 @@ def _encode_missing(codes: np.ndarray, texts: pa.Array, encode: Encode, parts: _
             progress.advance_to(done + start + len(chosen))
 
 
-def teach_all(run: TrainingRun, tokens: Path, folder: Path) -> TeacherVectors:
+def teach_all(inputs: TrainingInputs, tokens: Path, folder: Path) -> TeacherVectors:
     """Encode every sentence of the pairs with the teachers of a run; the keys are in the folder of tokens.
 
     The folder of vectors has a folder for each teacher and precision.
     """
     keys = read_keys(tokens)
-    config = run.config
+    config = inputs.config
     taught = [
-        teacher_vectors(teacher, _keyed(run, keys), folder, device=config.device, precision=config.precision)
-        for teacher in run.teachers
+        teacher_vectors(teacher, _keyed(inputs, keys), folder, device=config.device, precision=config.precision)
+        for teacher in inputs.teachers
     ]
     return taught[0] if len(taught) == 1 else JoinedTeachers(taught, np.unique(keys))
 
@@ -253,10 +254,10 @@ def fast_in_bf16(device: str) -> bool:
     return device != "cpu" or bool(known.get("avx512_bf16") or known.get("amx_bf16"))
 
 
-def _keyed(run: TrainingRun, keys: np.ndarray) -> Iterator[Keyed]:
+def _keyed(inputs: TrainingInputs, keys: np.ndarray) -> Iterator[Keyed]:
     """Read the sentences, or their translations, with the keys of the sentences, computed with the tokens."""
     start = 0
-    for table in run.pairs.batches():
+    for table in inputs.pairs.batches():
         for side, name in enumerate(SIDES):
             read = TAUGHT[name] if TAUGHT[name] in table.column_names else name
             yield keys[start : start + table.num_rows, side], table[read]

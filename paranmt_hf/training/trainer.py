@@ -59,22 +59,20 @@ def _features_of(part: Part, bags: Bags, device: torch.device) -> dict[str, Any]
 
 
 @dataclass
-class _Mega:
-    """The current mega-batch: pairs for mining negatives, and those that this process trains on [pair]."""
+class _MegaBatch:
+    """The mega-batch that this process trains on."""
 
     epoch: int
-    index: int
+    index: int  # Its number in the epoch
     batch: MegaBatch
-    own: np.ndarray
-    scrambled: list[Bags]
+    scrambled: list[Bags]  # Rows of its sentences for each part of the encoder, some with their words shuffled
     negatives: np.ndarray | None = None
 
 
 class MegaBatchTrainer(SealedCheckpoints, SentenceTransformerTrainer):
     """A trainer that mines negatives once per mega-batch and then performs one step for each mini-batch.
 
-    Under `accelerate launch` every process takes mega-batches of its own and mines there, or, with `mine_over` "all",
-    among the mega-batches of all processes.
+    Under `accelerate launch` every process takes mega-batches of its own and mines there.
     """
 
     def __init__(
@@ -90,14 +88,14 @@ class MegaBatchTrainer(SealedCheckpoints, SentenceTransformerTrainer):
         **options: Any,
     ) -> None:
         self._store, self._parts, self._config, self._pulls, self._teacher = store, parts, config, pulls, teacher
-        self._mega: _Mega | None = None
-        self._stream: tuple[tuple[int, int], Iterator[MegaBatch]] | None = None
+        self.mega: _MegaBatch | None = None
+        self._waiting: Iterator[MegaBatch] = iter(())
         # Losses of the steps of the current mega-batch.
         self.losses: list[float] = []
         super().__init__(model, args, loss=nn.Identity(), **options)
 
     @cached_property
-    def plan(self) -> list[tuple[int, int]]:
+    def steps(self) -> list[tuple[int, int]]:
         """Mega-batch and mini-batch of each step in an epoch of one process."""
         config, world = self._config, self.args.world_size
         whole, rest = divmod(self._store.pairs, config.mega_pairs)
@@ -114,20 +112,18 @@ class MegaBatchTrainer(SealedCheckpoints, SentenceTransformerTrainer):
 
     def get_train_dataloader(self) -> DataLoader:
         """Yield step numbers only; `compute_loss` finds the pairs of each step."""
-        steps: list[dict[str, int]] = [{"step": step} for step in range(len(self.plan))]
+        steps: list[dict[str, int]] = [{"step": step} for step in range(len(self.steps))]
         return DataLoader(steps, batch_size=1)  # type: ignore[arg-type]
 
     def compute_loss(
         self, model: nn.Module, inputs: object, return_outputs: bool = False, num_items_in_batch: object = None
     ) -> Any:  # noqa: ANN401
         """Compute the margin loss of the next mini-batch."""
-        epoch, position = divmod(self.state.global_step, len(self.plan))
-        index, mini = self.plan[position]
-        if self._mega is None or (self._mega.epoch, self._mega.index) != (epoch, index):
-            self._mega = self._mine(epoch, index)
-        mega = self._mega
+        epoch, position = divmod(self.state.global_step, len(self.steps))
+        index, mini = self.steps[position]
+        mega = self._mega_batch(epoch, index)
         start = mini * self._config.batch_size
-        pairs = mega.own[start : start + self._config.batch_size]
+        pairs = np.arange(start, min(start + self._config.batch_size, mega.batch.pairs))
         sentences = minibatch(pairs, mega.batch.pairs, mega.negatives, one_sided=self._config.one_sided)
         if sentences.size:
             vectors = self._encode(model, mega, sentences.ravel())
@@ -149,59 +145,53 @@ class MegaBatchTrainer(SealedCheckpoints, SentenceTransformerTrainer):
         """Return no norm, because torch cannot compute it for the sparse gradients of tables."""
         return grad_norm
 
-    def _mine(self, epoch: int, index: int) -> _Mega:
-        """Read a mega-batch for each process, and choose the negatives for this one."""
-        config, world, rank = self._config, self.args.world_size, self.args.process_index
-        if self._stream is None or self._stream[0] != (epoch, index):
-            size = config.mega_pairs * world
-            stream = self._store.mega_batches(size, seed=config.seed, epoch=epoch, start=index)
-            self._stream = ((epoch, index), stream)
-        batch = next(self._stream[1])
-        self._stream = ((epoch, index + 1), self._stream[1])
+    def _mega_batch(self, epoch: int, index: int) -> _MegaBatch:
+        """The mega-batch of a step, which is read and mined before its first mini-batch, or after a resumption."""
+        if self.mega is None or (self.mega.epoch, self.mega.index) != (epoch, index):
+            if self.mega is None or index == 0:
+                size = self._config.mega_pairs * self.args.world_size
+                self._waiting = self._store.mega_batches(size, seed=self._config.seed, epoch=epoch, start=index)
+            self.mega = self._mine(epoch, index, next(self._waiting))
+        return self.mega
+
+    def _mine(self, epoch: int, index: int, batch: MegaBatch) -> _MegaBatch:
+        """Take the part of this process in the mega-batches of all, shuffle words, and choose the negatives."""
+        config, rank = self._config, self.args.process_index
         own = np.arange(rank * config.mega_pairs, min((rank + 1) * config.mega_pairs, batch.pairs))
-        gather = config.mine_over == "all" and world > 1
-        if not gather:
-            batch, own = batch.take(np.concatenate([own, own + batch.pairs])), np.arange(len(own))
+        batch = batch.take(np.concatenate([own, own + batch.pairs]))
         generator = np.random.default_rng([config.seed, epoch, index, rank, 1])
         scrambled = []
         for part in self._parts:
             bags = batch.bags[part.unit_kind]
             share = config.scrambling if part.family.ordered else 0
-            rows = scramble(bags.rows, bags.offsets, share, generator)
-            scrambled.append(Bags(rows, bags.offsets))
-        mega = _Mega(epoch, index, batch, own, scrambled)
-        if not config.margin_weight:
-            return mega
-        vectors = None
-        if config.negatives != "rand":
-            vectors = self._encode_all(mega, gather=gather)
-            if not torch.isfinite(vectors).all():
-                raise diverged(self._describe(epoch, index, 0), float("nan"))
-        mega.negatives = select_negatives(vectors, batch.keys, config, generator)
+            scrambled.append(Bags(scramble(bags.rows, bags.offsets, share, generator), bags.offsets))
+        mega = _MegaBatch(epoch, index, batch, scrambled)
+        if config.margin_weight:
+            vectors = None
+            if config.negatives != "rand":
+                vectors = self._encode_all(mega)
+                if not torch.isfinite(vectors).all():
+                    raise diverged(self._describe(epoch, index, 0), float("nan"))
+            mega.negatives = select_negatives(vectors, batch.keys, config, generator)
         return mega
 
-    def _encode(self, model: nn.Module, mega: _Mega, sentences: np.ndarray) -> torch.Tensor:
+    def _encode(self, model: nn.Module, mega: _MegaBatch, sentences: np.ndarray) -> torch.Tensor:
         """Encode sentences of a mega-batch [sentence, dimension]."""
         features = encoder_features(self._parts, [bags.take(sentences) for bags in mega.scrambled], self.args.device)
         vectors: torch.Tensor = model(features)["sentence_embedding"]
         return vectors.float()
 
     @torch.no_grad()
-    def _encode_all(self, mega: _Mega, *, gather: bool) -> torch.Tensor:
-        """Encode the pairs of this process, sorted by length, and collect those of all processes if requested."""
-        own = np.concatenate([mega.own, mega.own + mega.batch.pairs])
-        order = np.argsort(-np.diff(mega.scrambled[0].offsets)[own], kind="stable")
+    def _encode_all(self, mega: _MegaBatch) -> torch.Tensor:
+        """Encode all sentences of a mega-batch, sorted by length [sentence, dimension]."""
+        order = np.argsort(-np.diff(mega.scrambled[0].offsets), kind="stable")
         with self.compute_loss_context_manager():
             parts = [
-                self._encode(self.model, mega, own[order[start : start + ENCODE_SENTENCES]])
+                self._encode(self.model, mega, order[start : start + ENCODE_SENTENCES])
                 for start in range(0, len(order), ENCODE_SENTENCES)
             ]
         vectors = torch.cat(parts)
-        vectors = vectors[torch.from_numpy(np.argsort(order)).to(vectors.device)]
-        if not gather:
-            return vectors
-        sides = self.accelerator.gather(vectors.contiguous()).view(self.args.world_size, 2, len(mega.own), -1)
-        return sides.transpose(0, 1).reshape(2 * mega.batch.pairs, -1)
+        return vectors[torch.from_numpy(np.argsort(order)).to(vectors.device)]
 
 
 def scramble(rows: np.ndarray, offsets: np.ndarray, share: float, generator: np.random.Generator) -> np.ndarray:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,14 @@ import torch
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainingArguments
 from transformers import TrainerControl, TrainerState, TrainingArguments
 
-from paranmt_hf.encoders.composition import Part
+from paranmt_hf.encoders.composition import Composition, Part
 from paranmt_hf.training import checkpoint
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.epochs import Evaluate, evaluation_points
 from paranmt_hf.training.losses import Pull, rows_towards_initial, towards_initial, towards_zero
 from paranmt_hf.training.optimizers import leave_first_row, make_optimizer
 from paranmt_hf.training.pair_store import PairStore
+from paranmt_hf.training.processes import is_rank_0
 from paranmt_hf.training.record import History
 from paranmt_hf.training.reporting import Reporter
 from paranmt_hf.training.sealed_trainer import CourseCallback, trainer_arguments
@@ -40,19 +42,21 @@ class HistoryCallback(CourseCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
         """After the last step of a mega-batch: add the loss, score, and request a checkpoint."""
-        plan, mega = self.trainer.plan, self.trainer._mega
-        position = (state.global_step - 1) % len(plan)
-        at_end = position + 1 == len(plan) or plan[position + 1][1] == 0
-        if not at_end or mega is None:
+        steps, mega = self.trainer.steps, self.trainer.mega
+        position = (state.global_step - 1) % len(steps)
+        is_last = position + 1 == len(steps) or steps[position + 1][1] == 0
+        if not is_last or mega is None:
             return
-        self.course.pairs += len(mega.own) * args.world_size
+        self.course.pairs += mega.batch.pairs * args.world_size
         if self.trainer.losses:
             self.course.add_loss(state.global_step, float(np.mean(self.trainer.losses)))
             self.trainer.losses.clear()
-        if plan[position][0] + 1 in evaluation_points(plan[-1][0] + 1, self.config):
-            self._score(state, control)
-        note = f"dev {100 * self.course.scores[-1][1]:.1f}" if self.course.scores else ""
-        self.show(state.global_step, self.course.pairs, note)
+        if self.evaluate is not None and mega.index + 1 in evaluation_points(steps[-1][0] + 1, self.config):
+            if self.course.add_score(state.global_step, self._agreed(self.evaluate())):
+                self.keep_best(state)
+            if self.course.is_over(self.config):
+                control.should_training_stop = True
+        self.show(state.global_step, self.course.pairs, self.course.note)
         if self._agreed(self.is_due(checkpoint.CHECKPOINT_SECONDS)):
             control.should_save = True
 
@@ -62,14 +66,6 @@ class HistoryCallback(CourseCallback):
             return value
         own = torch.tensor([float(value)], dtype=torch.float64, device=self.trainer.args.device)
         return float(self.trainer.accelerator.gather(own)[0])
-
-    def _score(self, state: TrainerState, control: TrainerControl) -> None:
-        if self.evaluate is None:
-            return
-        if self.course.add_score(state.global_step, self._agreed(self.evaluate())):
-            self.keep_best(state)
-        if self.course.is_over(self.config):
-            control.should_training_stop = True
 
 
 def _pulls(parts: Sequence[Part], config: TrainConfig, store: PairStore) -> list[Pull]:
@@ -82,7 +78,8 @@ def _pulls(parts: Sequence[Part], config: TrainConfig, store: PairStore) -> list
         elif config.lambda_w:
             rows = torch.from_numpy(store.rows_of(part.unit_kind))
             pulls += rows_towards_initial(table, rows, config.lambda_w)
-        pulls += (towards_zero if part.family.centre == "zero" else towards_initial)(part.weights, config.lambda_c)
+        towards = towards_zero if part.family.centre == "zero" else towards_initial
+        pulls += towards(part.weights, config.lambda_c)
     return pulls
 
 
@@ -104,7 +101,7 @@ def _arguments(config: TrainConfig, folder: Path) -> SentenceTransformerTraining
 
 def train_with_trainer(
     model: SentenceTransformer,
-    parts: Sequence[Part],
+    composition: Composition,
     store: PairStore,
     folder: Path,
     config: TrainConfig,
@@ -115,49 +112,62 @@ def train_with_trainer(
 
     The model holds the final weights afterwards; if `evaluate` scores it on a development set, those that scored best.
     """
-    callback, args = HistoryCallback(folder, config, evaluate), _arguments(config, folder)
-    on_cpu, tables = args.device.type == "cpu", [part.table.weight for part in parts]
-    fixed = [part.table.weight for part in parts if config.freeze_words and part.family.units == "word"]
-    for weight in fixed:
-        weight.requires_grad_(False)
-    # On the CPU a step must not touch the whole table; a GPU does that faster than it sorts rows.
-    for part in parts:
-        part.table.sparse = on_cpu
-    model.to(args.device)
-    optimizer = make_optimizer(model, config, args.device)
-    # Row 0, of unknown units, is zeros unless it is trained.
-    hooks = [leave_first_row(weight) for weight in tables if weight.requires_grad and not bool(weight[0].any())]
-    trainer = MegaBatchTrainer(
-        model,
-        args,
-        store=store,
-        parts=parts,
-        config=config,
-        pulls=_pulls(parts, config, store),
-        teacher=teacher,
-        callbacks=[callback],
-        optimizers=(optimizer, None),
-    )
-    steps = config.epochs * len(trainer.plan)
-    trainer.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: 1 - step / steps if config.decay else 1.0
-    )
-    last = callback.restore(trainer)
-    total = config.epochs * store.pairs
-    # Rank 0 reports.
-    service = config.report_to if args.process_index == 0 else None
-    with (
-        Progress("train", total, done=callback.course.pairs, unit=store.unit) as progress,
-        Reporter(service, folder.with_suffix(".runs"), lambda: args) as reporter,
-    ):
-        callback.progress, callback.reporter = progress, reporter
-        trainer.run_from(last, over=callback.course.is_over(config))
-    for part in parts:
-        part.table.sparse = False
-    for hook in hooks:
-        hook.remove()
-    for weight in fixed:
-        weight.requires_grad_(True)
+    callback, args, parts = HistoryCallback(folder, config, evaluate), _arguments(config, folder), composition.parts
+    on_cpu = args.device.type == "cpu"
+    with _trained_tables(parts, config, sparse=on_cpu):
+        model.to(args.device)
+        optimizer = make_optimizer(model, config, args.device)
+        trainer = MegaBatchTrainer(
+            model,
+            args,
+            store=store,
+            parts=parts,
+            config=config,
+            pulls=_pulls(parts, config, store),
+            teacher=teacher,
+            callbacks=[callback],
+            optimizers=(optimizer, None),
+        )
+        steps = config.epochs * len(trainer.steps)
+        trainer.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(
+            optimizer, lambda step: 1 - step / steps if config.decay else 1.0
+        )
+        last = callback.restore(trainer)
+        service = config.report_to if is_rank_0() else None
+        with (
+            Progress("train", config.epochs * store.pairs, done=callback.course.pairs, unit=store.unit) as progress,
+            Reporter(service, folder.with_suffix(".runs"), lambda: args) as reporter,
+        ):
+            callback.progress, callback.reporter = progress, reporter
+            trainer.run_from(last, over=callback.course.is_over(config))
     if evaluate is not None:
         callback.load_best(model)
     return callback.course
+
+
+@contextmanager
+def _trained_tables(parts: Sequence[Part], config: TrainConfig, *, sparse: bool) -> Iterator[None]:
+    """Set up the tables of an encoder for training inside a `with` block.
+
+    On the CPU their gradients are `sparse`, so that a step does not touch the whole table; a GPU does that faster than
+    it sorts rows.
+    """
+    fixed = [part.table.weight for part in parts if config.freeze_words and part.family.units == "word"]
+    for weight in fixed:
+        weight.requires_grad_(False)
+    hooks = []
+    for part in parts:
+        part.table.sparse = sparse
+        weight = part.table.weight
+        if weight.requires_grad and not bool(weight[0].any()):
+            # Row 0, of unknown units, is zeros unless it is trained.
+            hooks.append(leave_first_row(weight))
+    try:
+        yield
+    finally:
+        for part in parts:
+            part.table.sparse = False
+        for hook in hooks:
+            hook.remove()
+        for weight in fixed:
+            weight.requires_grad_(True)

@@ -22,8 +22,8 @@ from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.supervised.config import SuperviseConfig
 from paranmt_hf.supervised.data import measure_of
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.inputs import PairsAndText, TrainingRun, log_left_out, resolve_inputs
-from paranmt_hf.training.train import fit_encoder
+from paranmt_hf.training.inputs import TrainingInputs, find_inputs
+from paranmt_hf.training.text import PairsAndText, log_left_out
 from paranmt_hf.tuning.grid import SUPERVISE, TRAIN, Grid, Values, apply, short_name
 from paranmt_hf.util.files import listed, replacing
 from paranmt_hf.util.records import Identity, as_json
@@ -72,14 +72,14 @@ class PairObjective:
         if exclude is not None:
             self._data["exclude"] = os.fspath(exclude)
         sample = PairSelection(max_pairs=most)
-        self._whole = resolve_inputs(
+        self._whole = find_inputs(
             encoder=self._encoder, config=self._config, selection=sample, development=development, **self._data
         )
 
     @property
     def identity(self) -> Identity:
         """Everything that determines a trial except for what is varied."""
-        return self._whole.identity
+        return as_json(self._whole.settings)
 
     def begin(self, work: Path) -> int:
         """Write the sample of the pairs into the work folder, once; returns its size."""
@@ -91,10 +91,11 @@ class PairObjective:
     def trial(self, combination: Values) -> Train:
         """Find the training of a combination; raises an error if its settings do not fit together."""
         encoder, config = apply(combination, self._encoder, self._config)
-        return partial(self._train, resolve_inputs([self._sample], encoder, config, PairSelection()))
+        return partial(self._train, find_inputs([self._sample], encoder, config, PairSelection()))
 
-    def _train(self, resolved: TrainingRun, running: Path) -> Figures:
+    def _train(self, resolved: TrainingInputs, running: Path) -> Figures:
         # Imports torch.
+        from paranmt_hf.training.fit import fit_encoder
         from paranmt_hf.training.prepare import prepare_training
 
         # What goes before the first step depends on the encoder and the seed alone.

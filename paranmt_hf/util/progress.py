@@ -7,8 +7,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,19 +15,7 @@ if TYPE_CHECKING:
 
 TICK = 1.0  # Seconds between two updates of a bar
 QUIET_SECONDS = 5.0  # Passes over data that take less are not worth a line in the log
-# Seconds that further work will take after the work of a `Progress`.
-_FURTHER: ContextVar[float] = ContextVar("further", default=0.0)
 logger = logging.getLogger(__name__)
-
-
-@contextmanager
-def followed_by(seconds: float) -> Iterator[None]:
-    """Show in a `with` block the time that is left in all: of the work, and an estimate of what follows it."""
-    token = _FURTHER.set(seconds)
-    try:
-        yield
-    finally:
-        _FURTHER.reset(token)
 
 
 class Progress:
@@ -76,7 +62,7 @@ class Progress:
                 self._bar.unpause()
                 self._bar.start_t = self._bar._time()
         if self._bar is not None:
-            self._bar.set_postfix_str(", ".join(filter(None, [note, self._in_all(rows)])), refresh=False)
+            self._bar.set_postfix_str(note, refresh=False)
             self._bar.update(rows - self.rows)
         self.rows = rows
         if self._shown and self._bar is None and rows > self.initial and time.monotonic() - self._last >= self._every:
@@ -98,19 +84,10 @@ class Progress:
         line += f", {_few_digits(rate)} {self.unit}/s"
         if self.total and rate > 0:
             line += f", {duration((self.total - self.rows) / rate)} left"
-        if in_all := self._in_all(self.rows):
-            line += f", {in_all}"
         return f"{line}, {self._note}" if self._note else line
 
     def _rate(self, rows: int) -> float:
         return (rows - self.initial) / max(time.monotonic() - self._started, 1e-9)
-
-    def _in_all(self, rows: int) -> str:
-        """Time that is left with the work that follows; empty if none does."""
-        rate = self._rate(rows)
-        if not (further := _FURTHER.get()) or not self.total or rate <= 0:
-            return ""
-        return f"{duration((self.total - rows) / rate + further)} in all"
 
     def __enter__(self) -> Progress:
         return self

@@ -9,15 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.calibration.calibrate import (
-    PAIRS,
-    calibrate,
-    calibration_error,
-    folds_of,
-    isotonic,
-    read_rated_pairs,
-    reliability,
-)
+from paranmt_hf.calibration.calibrate import calibrate, calibration_error, folds_of, isotonic, reliability
+from paranmt_hf.calibration.rated_pairs import PAIRS, read_rated_pairs
 from paranmt_hf.cli import main
 from paranmt_hf.encoders.calibration import Calibration
 from paranmt_hf.encoders.loading import load
@@ -61,12 +54,13 @@ def test_many_pairs_do_not_reach_0_and_1(monkeypatch):
 
 def test_calibration_error_by_hand():
     probabilities, positive = np.array([0.1, 0.3, 0.6, 0.9]), np.array([0, 1, 1, 1])
-    assert reliability(probabilities, positive, 2) == [(0.2, 0.5, 2), (0.75, 1.0, 2)]
-    assert calibration_error(probabilities, positive, 2) == pytest.approx(0.275)
+    bins = reliability(probabilities, positive, 2)
+    assert bins == [(0.2, 0.5, 2), (0.75, 1.0, 2)] and calibration_error(bins) == pytest.approx(0.275)
     generator = np.random.default_rng(1)
     probabilities = generator.random(100_000)
-    assert calibration_error(probabilities, generator.random(100_000) < probabilities) < 0.01
-    assert calibration_error(probabilities, generator.random(100_000) < probabilities**2) > 0.1
+    right, wrong = (generator.random(100_000) < chance for chance in (probabilities, probabilities**2))
+    assert calibration_error(reliability(probabilities, right)) < 0.01
+    assert calibration_error(reliability(probabilities, wrong)) > 0.1
 
 
 def test_folds_share_no_sentence():

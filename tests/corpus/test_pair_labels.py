@@ -133,13 +133,6 @@ def test_two_columns_of_labels_are_refused(tmp_path):
     assert caught.value.path == tmp_path / "p.parquet"
 
 
-def test_pairs_labelled_0_are_the_errors_of_files_without_columns_of_errors(tmp_path):
-    path = write(tmp_path / "p.parquet")
-    pairs = Pairs([path], PairSelection(), errors_apart=True)
-    assert references(pairs) == PARAPHRASES
-    assert [row for table in pairs.errors() for row in table["reference"].to_pylist()] == ["b x", "e x"]
-
-
 @pytest.mark.slow
 def test_the_record_and_the_card_count_them(tmp_path):
     path = write(tmp_path / "p.parquet")
@@ -147,16 +140,3 @@ def test_the_record_and_the_card_count_them(tmp_path):
     record = json.loads((tmp_path / "out" / "training.json").read_text())
     assert record["pairs"] == 5 and record["left_out"] == LEFT_OUT
     assert "2 pairs labelled as no paraphrases" in (tmp_path / "out" / "README.md").read_text()
-
-
-@pytest.mark.slow
-def test_pairs_labelled_0_become_negatives(tmp_path):
-    """With `error_negatives`, if the same reference has a paraphrase too."""
-    table = {"reference": LEFT * 2, "translation": [*RIGHT, *[f"{word} z" for word in "bcdefgha"]]}
-    pq.write_table(pa.table({**table, "label": [1] * 8 + [0] * 8}), tmp_path / "p.parquet")
-    words = ["train", "--data", str(tmp_path / "p.parquet"), *SMALL]
-    assert main([*words, "--out", str(tmp_path / "plain")]) == 0
-    assert main([*words, "--out", str(tmp_path / "errors"), "--mining", "error_negatives=1"]) == 0
-    records = [json.loads((tmp_path / name / "training.json").read_text()) for name in ("plain", "errors")]
-    assert [record["pairs"] for record in records] == [8, 8]
-    assert records[0]["history"]["losses"] != records[1]["history"]["losses"]

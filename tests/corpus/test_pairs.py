@@ -272,26 +272,3 @@ def test_another_file_of_the_same_name_and_size_is_told(tmp_path, rows):
     write_rows(path, [text.replace("sentence", "sequence") for text in texts], **options)
     assert path.stat().st_size == size
     assert Pairs([path], PairSelection()).identity != before
-
-
-def test_errors_of_meaning_stand_apart(tmp_path):
-    columns = {"number_mismatch": [0, 2, 0, 1, 1, 0], "negation_mismatch": [0, 0, 1, 0, 0, None]}
-    path = tmp_path / "p.parquet"
-    pq.write_table(pa.table({**ROWS, **columns}), path)
-    pairs = Pairs([path], PairSelection(max_score=0.5), errors_apart=True)
-    assert [row["reference"] for table in pairs.batches() for row in table.to_pylist()] == ["r0"]
-    assert [row["reference"] for table in pairs.errors() for row in table.to_pylist()] == ["r1"]
-    everything = Pairs([path], PairSelection(), errors_apart=True)
-    assert names(row.values() for table in everything.batches() for row in table.to_pylist()) == ["r0", "r5"]
-    assert names(row.values() for table in everything.errors() for row in table.to_pylist()) == ["r1", "r2"]
-    assert everything.identity == Pairs([path], PairSelection()).identity | {
-        "without": ["number_mismatch", "negation_mismatch"]
-    }
-
-
-def test_errors_of_meaning_need_their_columns(file, tmp_path):
-    with refused(path=file):
-        Pairs([file], PairSelection(), errors_apart=True)
-    (tmp_path / "list.txt").write_text("big large\n")
-    with refused("error_negatives", path=tmp_path / "list.txt"):
-        Pairs([tmp_path / "list.txt"], PairSelection(), errors_apart=True)

@@ -11,7 +11,7 @@ from transformers import BertConfig, BertModel, BertTokenizerFast, PreTrainedTok
 
 from paranmt_hf.distillation import contexts
 from paranmt_hf.distillation.contexts import first_holders, mean_states
-from paranmt_hf.distillation.reduction import VectorsConfig, distill_in_context
+from paranmt_hf.distillation.reduction import VectorsConfig, reduce_in_context
 from paranmt_hf.distillation.vectors import distill_vectors
 from paranmt_hf.encoders.units import lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary
@@ -125,17 +125,16 @@ def test_weighed_by_frequency_and_reduced_by_sentences():
     states = [generator.standard_normal((5, 4)).astype(np.float32) + 2 for _ in range(2)]
     counts = np.array([100.0, 10, 5, 1, 0])
     mixing = generator.random((20, 5)).astype(np.float32)
-    whole = distill_in_context(list("abcde"), states, counts, lambda matrix: mixing @ matrix, VectorsConfig())
+    whole = reduce_in_context(list("abcde"), states, counts, lambda matrix: mixing @ matrix, None)
     parts = [state - state.mean(axis=0) for state in states]
     parts = [part / np.sqrt(np.square(part).sum(axis=1).mean()) for part in parts]
     wanted = np.hstack(parts) * (1e-3 / (1e-3 + counts / 116))[:, None]
     wanted /= np.sqrt(np.square(wanted).sum(axis=1).mean())
     np.testing.assert_allclose(whole.matrix, wanted, atol=1e-5)
-    config = VectorsConfig(dimension=2, remove=1)
-    cut = distill_in_context(list("abcde"), states, counts, lambda matrix: mixing @ matrix, config).matrix
+    cut = reduce_in_context(list("abcde"), states, counts, lambda matrix: mixing @ matrix, 2).matrix
     sentences = mixing @ wanted
     _, _, directions = np.linalg.svd(sentences - sentences.mean(axis=0))
-    wanted = wanted @ directions[1:3].T
+    wanted = wanted @ directions[:2].T
     wanted /= np.sqrt(np.square(wanted).sum(axis=1).mean())
     signs = np.sign((cut * wanted).sum(axis=0))
     np.testing.assert_allclose(cut, wanted * signs, atol=1e-4)
@@ -202,7 +201,7 @@ def test_words_of_a_vocabulary_that_text_is_not_cut_into(transformer, tmp_path):
     (tmp_path / "words").write_text("Cde\nade's\n[UNK]\n")
     (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
     given = {"text": [tmp_path / "text.txt"], "vocabulary": tmp_path / "words"}
-    config = VectorsConfig(contexts=3, unweighted=True)
+    config = VectorsConfig(contexts=3)
     vectors = distill_vectors(transformer, tmp_path / "v", **given, config=config).vectors
     assert vectors.words[-2:] == ["Cde", "ade's"]
     known = lookup(Vocabulary("word", ["[UNK]", "Cde", "ade's"]))
@@ -213,41 +212,28 @@ def test_words_of_a_vocabulary_that_text_is_not_cut_into(transformer, tmp_path):
         np.testing.assert_allclose(states[row], alone, atol=1e-6)
 
 
-def test_what_cannot_be_done(transformer, tmp_path):
-    (tmp_path / "words").write_text("a\nb\n")
-    with refused():
-        distill_vectors(transformer, tmp_path / "v", vocabulary=tmp_path / "words", config=VectorsConfig(contexts=1))
+@pytest.mark.parametrize(
+    ("model", "given", "config", "option"),
+    [
+        ("transformer", {"vocabulary": "words"}, {"contexts": 1}, None),
+        ("word", {"text": "text"}, {"contexts": 1}, None),
+        ("transformer", {"text": "blank"}, {}, None),
+        ("transformer", {"text": "blank"}, {"contexts": 1}, None),
+        ("transformer", {"text": "blank", "vocabulary": "words"}, {"contexts": 1}, None),
+        ("transformer", {"text": "text"}, {"contexts": 1, "dimension": 9}, "dimension"),
+    ],
+)
+def test_what_cannot_be_done(transformer, tmp_path, model, given, config, option):
     encoder_of((["a b"], ["b c"]), dimension=4).save(str(tmp_path / "word"))
-    (tmp_path / "text.txt").write_text("a b\n")
-    with refused():
-        distill_vectors(
-            tmp_path / "word", tmp_path / "v", text=[tmp_path / "text.txt"], config=VectorsConfig(contexts=1)
-        )
-    (tmp_path / "blank.txt").write_text("\u2003\n \n")
-    for config in (VectorsConfig(), VectorsConfig(contexts=1)):
-        with refused():
-            distill_vectors(transformer, tmp_path / "v", text=[tmp_path / "blank.txt"], config=config)
-    assert not (tmp_path / "v").exists()
-    with refused():
-        distill_vectors(
-            transformer,
-            tmp_path / "v",
-            text=[tmp_path / "text.txt"],
-            config=VectorsConfig(contexts=1, dimension=7, remove=2),
-        )
-    with refused():
-        distill_vectors(
-            transformer, tmp_path / "v", text=[tmp_path / "text.txt"], config=VectorsConfig(contexts=1, remove=99)
-        )
-    (tmp_path / "text.txt").write_text(" \n\n")
-    with refused():
-        distill_vectors(
-            transformer,
-            tmp_path / "v",
-            text=[tmp_path / "text.txt"],
-            vocabulary=tmp_path / "words",
-            config=VectorsConfig(contexts=1),
-        )
+    for name, content in {"words": "a\nb\n", "text": "a b\n", "blank": "\u2003\n \n"}.items():
+        (tmp_path / name).write_text(content)
+    options = {name: tmp_path / value for name, value in given.items()}
+    if "text" in options:
+        options["text"] = [options["text"]]
+    with refused(option):
+        model = transformer if model == "transformer" else tmp_path / "word"
+        distill_vectors(model, tmp_path / "v", **options, config=VectorsConfig(**config))
+    assert not (tmp_path / "v").exists() and not (tmp_path / "v.work").exists()
 
 
 def test_sentences_of_test_sets_are_left_out(transformer, tmp_path):

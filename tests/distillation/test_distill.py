@@ -26,7 +26,6 @@ from paranmt_hf.training.card import distill_commands
 from paranmt_hf.training.checkpoint import read_checkpoint
 from paranmt_hf.training.inputs import PairsAndText
 from paranmt_hf.training.record import TrainingRecord
-from paranmt_hf.util.progress import Progress, followed_by
 from tests.refused import refused
 from tests.training.toys import encoder_of, random_text
 
@@ -185,7 +184,7 @@ def test_what_cannot_be_evaluated_costs_no_vectors_of_the_teacher(root, tmp_path
 
 def test_epochs_follow_from_the_text():
     def epochs(sentences, **more):
-        return workflow.DistillSteps(Path(), "", None, DistillConfig(**more), Path(), [""] * sentences, [])._epochs
+        return workflow.DistillSteps(Path(), "", None, DistillConfig(**more), Path(), [""] * sentences, []).epochs
 
     assert [epochs(count) for count in (2, 250_000, 250_001, 1_000_000, 3_000_001)] == [12, 12, 11, 3, 1]
     assert epochs(2, epochs=40) == 40
@@ -197,7 +196,7 @@ def test_epochs_follow_from_the_text():
         ({"teacher": ["a", "b"]}, "teacher"),
         ({"config": {"start": "base", "dimension": 3}}, "start"),
         ({"text": "one.txt"}, "text"),
-        ({"config": {"dimension": 17}}, None),
+        ({"config": {"dimension": 17}}, "dimension"),
         ({"out": "teacher/out"}, "out"),
         ({"config": {"start": "trigrams", "words": 9}}, "words"),
         ({"translations": "text.txt", "language": "de", "config": {"start": "words"}}, "start"),
@@ -223,18 +222,6 @@ def test_bad_input_leaves_nothing(root, tmp_path, given, option):
         distill(**options, config=DistillConfig(**settings))
     assert error.value.option == option
     assert not list(tmp_path.iterdir())
-
-
-def test_what_is_left_in_all(monkeypatch):
-    clock = [0.0]
-    monkeypatch.setattr("paranmt_hf.util.progress.time.monotonic", lambda: clock[0])
-    progress = Progress("teacher", 100)
-    clock[0] = 10.0
-    progress.advance_to(25)
-    assert progress.describe().endswith("30 s left")
-    with followed_by(60):
-        assert progress.describe().endswith("30 s left, 1 min 30 s in all")
-    assert progress.describe().endswith("30 s left")
 
 
 def test_the_record_is_json(root, tmp_path):

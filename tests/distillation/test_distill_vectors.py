@@ -7,9 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.distillation import reduction as distillation
 from paranmt_hf.distillation import vectors as workflow
-from paranmt_hf.distillation.reduction import VectorsConfig, components, distill_alone
+from paranmt_hf.distillation.reduction import VectorsConfig, components, reduce_alone
 from paranmt_hf.distillation.vectors import distill_vectors
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.text.word_vectors import read_vectors
@@ -21,24 +20,15 @@ WORDS = [f"w{number}" for number in range(50)]
 MATRIX = np.random.default_rng(1).standard_normal((50, 7)).astype(np.float32) + 3
 
 
-def encode(texts):
-    return MATRIX[[WORDS.index(text) for text in texts]]
-
-
-def test_centred_and_weighed_by_the_logarithm_of_the_rank(monkeypatch):
-    monkeypatch.setattr(distillation, "WORDS_AT_ONCE", 8)
-    plain = distill_alone(WORDS, [encode], VectorsConfig(unweighted=True))
-    assert plain.words == WORDS
-    centred = MATRIX - MATRIX.mean(axis=0)
-    size = np.sqrt((np.linalg.norm(centred, axis=1) ** 2).mean())
-    np.testing.assert_allclose(plain.matrix, centred / size, atol=1e-5)
-    assert (np.linalg.norm(plain.matrix, axis=1) ** 2).mean() == pytest.approx(1)
-    weighed = distill_alone(WORDS, [encode], VectorsConfig())
+def test_centred_and_weighed_by_the_logarithm_of_the_rank():
+    weighed = reduce_alone(WORDS, [MATRIX], None)
+    assert weighed.words == WORDS
     factors = np.log(1 + np.arange(1, 51))
     assert factors[0] == pytest.approx(0.6931, abs=1e-4)
-    wanted = centred * factors[:, None]
+    wanted = (MATRIX - MATRIX.mean(axis=0)) * factors[:, None]
     wanted /= np.sqrt((np.linalg.norm(wanted, axis=1) ** 2).mean())
     np.testing.assert_allclose(weighed.matrix, wanted, rtol=1e-4, atol=1e-6)
+    assert (np.linalg.norm(weighed.matrix, axis=1) ** 2).mean() == pytest.approx(1)
 
 
 def test_principal_components_equal_the_singular_vectors_of_numpy():
@@ -51,23 +41,19 @@ def test_principal_components_equal_the_singular_vectors_of_numpy():
     np.testing.assert_allclose(found, wanted * signs, atol=1e-4)
     full = centred @ components(centred, 7)
     np.testing.assert_allclose(full @ full.T, centred @ centred.T, atol=1e-3)
-    reduced = distill_alone(WORDS, [encode], VectorsConfig(dimension=3, unweighted=True))
-    wanted /= np.sqrt((wanted**2).sum(axis=1).mean())
-    np.testing.assert_allclose(np.abs(reduced.matrix), np.abs(wanted), atol=1e-4)
+    assert reduce_alone(WORDS, [MATRIX], 3).matrix.shape == (50, 3)
 
 
 @pytest.mark.parametrize("dimension", [8, 51])
 def test_more_dimensions_than_there_are(dimension):
-    with refused():
-        distill_alone(WORDS, [encode], VectorsConfig(dimension=dimension))
+    with refused("dimension"):
+        reduce_alone(WORDS, [MATRIX], dimension)
 
 
 def test_bad_vectors():
-    with refused():
-        distill_alone(["a"], [lambda texts: np.array([[np.nan, 1]])], VectorsConfig())
-    for count in (1, 3):
+    for encoded in (np.array([[np.nan, 1]]), np.ones((1, 4)), np.ones((3, 4))):
         with refused():
-            distill_alone(WORDS[:count], [lambda texts: np.ones((len(texts), 4))], VectorsConfig())
+            reduce_alone(WORDS[: len(encoded)], [encoded.astype(np.float32)], None)
 
 
 @pytest.fixture
@@ -94,9 +80,8 @@ def test_file_is_written_and_read_again(tmp_path, model, name):
 
 def test_words_that_are_encoded_alone_are_kept(tmp_path, model, monkeypatch):
     """Of two encoders, the second is interrupted at its second part of three."""
-    monkeypatch.setattr(distillation, "WORDS_AT_ONCE", 3)
     monkeypatch.setattr(checkpoint, "CHECKPOINT_SECONDS", 0)
-    (tmp_path / "words").write_text("a\nb\nc\nd\ne\nf\ng\n", encoding="utf8")
+    (tmp_path / "words").write_text("a\nb\n" + "".join(f"c{number}\n" for number in range(5000)), encoding="utf8")
     calls, encode = [], workflow.WithoutProgressBar.encode
 
     def stopped(encoder, texts):

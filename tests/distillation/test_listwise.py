@@ -39,7 +39,7 @@ def test_it_is_the_loss_of_the_engine_and_its_gradient(tmp_path, monkeypatch):
     # The sentences of the mega-batch, by the order of their keys.
     known = TeacherVectors(mega.keys, taught)
     texts = np.array([*sides[0], *sides[1]])
-    own = dict(zip(store.keys().T.ravel().tolist(), texts.tolist(), strict=True))
+    own = dict(zip(store.keys().reshape(-1, 2).T.ravel().tolist(), texts.tolist(), strict=True))
     columns = np.array([own[key] for key in mega.keys.tolist()]).reshape(2, -1)
     loss = ListwiseLoss(model, TEMPERATURE)
     features, labels = batch_of(model, columns, known.of(mega.keys).numpy())

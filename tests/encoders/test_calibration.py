@@ -21,7 +21,7 @@ from paranmt_hf.util.records import made_with
 @pytest.fixture
 def calibration():
     return Calibration(
-        settings=CalibrationSettings("", [CalibrationData("d", "", 100, 40)], 4.0, 10, 1),
+        settings=CalibrationSettings("", [CalibrationData("d", "", 100, 40)], 4.0),
         knots=[(0.2, 0.1), (0.6, 0.5), (0.8, 0.9)],
         counts=[(0.2, 100, 40), (0.6, 50, 35), (0.8, 30, 29)],
         error=0.01,
@@ -63,17 +63,17 @@ def test_threshold_is_wilsons_bound(calibration):
 @pytest.mark.slow
 def test_bound_holds_on_new_pairs():
     """Of thresholds from small samples, nearly all reach the precision on the whole population."""
-    from paranmt_hf.calibration.calibrate import _counts
+    from paranmt_hf.calibration.calibrate import counts_above
 
     generator = np.random.default_rng(1)
     cosines = generator.random(200_000)
     positive = generator.random(200_000) < cosines
-    base = dict(settings=CalibrationSettings("", [], 4.0, 10, 1), knots=[(0.0, 0.5)], error=0.0, dimension=1)
+    base = dict(settings=CalibrationSettings("", [], 4.0), knots=[(0.0, 0.5)], error=0.0, dimension=1)
     reached = []
     for _ in range(200):
         sample = generator.integers(0, len(cosines), 1000)
         good = int(positive[sample].sum())
-        counts = _counts(cosines[sample], positive[sample])
+        counts = counts_above(cosines[sample], positive[sample])
         found = Calibration(**base, counts=counts, pairs=1000, positives=good, **made_with()).threshold(0.8)
         reached.append(positive[cosines >= found].mean() >= 0.8)
     assert np.mean(reached) > 0.85

@@ -21,7 +21,6 @@ from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.units import count_units
 from paranmt_hf.encoders.vocabulary import most_frequent
 from paranmt_hf.hub.repository import ASSETS
-from paranmt_hf.training.derived import average_encoders
 from tests.encoders.toys import SENTENCES, WORDS, rows
 from tests.refused import refused
 
@@ -166,14 +165,8 @@ def test_saved_and_loaded(precision: str, tmp_path: Path) -> None:
 
 
 def test_what_else_takes_it(tmp_path: Path) -> None:
-    """Means of models with the same n-grams; no other library, and no training on pairs."""
-    for name, made in (("one", encoder()), ("two", encoder(seed=2)), ("other", encoder(cut="blanks"))):
-        save(made, tmp_path / name)
-    mean = average_encoders([tmp_path / "one", tmp_path / "two"], tmp_path / "mean").load()
-    halves = (encoder().encode(SENTENCES) + encoder(seed=2).encode(SENTENCES)) / 2
-    np.testing.assert_allclose(mean.encode(SENTENCES), halves, atol=1e-6)
-    with refused():
-        average_encoders([tmp_path / "one", tmp_path / "other"], tmp_path / "none")
+    """No other library, and no training on pairs."""
+    save(encoder(), tmp_path / "one")
     for format in ("static", "onnx"):
         with refused("model"):
             export_encoder(tmp_path / "one", tmp_path / "export", format=format)

@@ -2,7 +2,6 @@
 
 import gzip
 import string
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation import baselines
-from paranmt_hf.evaluation.baselines import Bleu, Meteor, WordNet, baseline, find_wordnet
+from paranmt_hf.evaluation.baselines import Bleu, Meteor, baseline
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import read_sts
@@ -180,16 +178,16 @@ def test_whatever_a_list_holds(tmp_path_factory, content):
 
 @pytest.fixture
 def no_wordnet(monkeypatch, tmp_path):
-    """As on a machine without a dictionary."""
-    monkeypatch.delenv("WNSEARCHDIR", raising=False)
-    monkeypatch.setattr(baselines, "DEBIAN", tmp_path / "nowhere")
+    """As on a machine without WordNet."""
+    nltk = pytest.importorskip("nltk")
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "nltk")])
 
 
 @pytest.fixture
-def dictionary(tmp_path) -> Path:
+def wordnet(no_wordnet, tmp_path):
     """Two sets of nouns (car, auto, motor_car; foot), one of adjectives (quick, fast), one irregular plural."""
-    folder = tmp_path / "wordnet"
-    folder.mkdir()
+    folder = tmp_path / "nltk" / "corpora" / "wordnet"
+    folder.mkdir(parents=True)
     licence = "  1 This is the licence.\n"
     cars = f"{len(licence):08d} 06 n 03 car 0 auto 0 motor_car 0 000 | a vehicle\n"
     feet = f"{len(licence) + len(cars):08d} 08 n 01 foot 0 000 | part of a leg\n"
@@ -202,12 +200,14 @@ def dictionary(tmp_path) -> Path:
         "noun.exc": "feet foot\n",
         "data.adj": licence + quick,
         "index.adj": licence + "".join(f"{word} a 1 0 1 0 {quick[:8]}  \n" for word in ("fast", "quick")),
+        "lexnames": "".join(f"{number:02d} name{number} 1\n" for number in range(45)),
     }
     for name in ("data.verb", "index.verb", "data.adv", "index.adv"):
         texts[name] = licence
+    for name in ("cntlist.rev", "index.sense", "adj.exc", "adv.exc", "verb.exc"):
+        texts[name] = ""
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf8")
-    return folder
 
 
 def test_bleu():
@@ -242,44 +242,22 @@ def test_meteor(no_wordnet):
     )
 
 
-def test_meteor_with_synonyms(dictionary):
-    pytest.importorskip("nltk")
-    meteor = Meteor(dictionary)
+def test_meteor_with_synonyms(wordnet):
+    meteor = Meteor()
     assert meteor.stages == ("exact", "stem", "synonym")
     assert meteor.similarities(["a quick car"], ["a fast auto"]) == pytest.approx([1 - 0.5 * (1 / 3) ** 3])
     assert meteor.similarities(["a slow car"], ["a fast auto"])[0] < 0.7
-
-
-def test_dictionary(dictionary):
-    words = WordNet(dictionary)
-    assert words.synonyms("cars") == {"car", "auto"}
-    assert words.synonyms("quick") == {"quick", "fast"}
-    assert words.synonyms("feet") == {"foot"}
-    assert words.synonyms("quicker") == {"quick", "fast"}
-    assert words.synonyms("unheard") == set()
-    assert WordNet(None).synonyms("car") == set()
-
-
-def test_where_the_dictionary_is(dictionary, no_wordnet, monkeypatch, tmp_path):
-    assert find_wordnet() is None
-    assert find_wordnet(dictionary) == dictionary
-    monkeypatch.setenv("WNSEARCHDIR", str(dictionary))
-    assert find_wordnet() == dictionary
-    with refused():
-        find_wordnet(tmp_path)
-
-
-def test_damaged_dictionary(dictionary):
-    (dictionary / "index.verb").write_text("run v many\n", encoding="utf8")
-    with refused():
-        WordNet(dictionary)
+    # `feet` has the base form `foot`, which has no synonym: both words match in one direction, one in the other.
+    both, one = 1 - 0.5 * (1 / 2) ** 3, 0.5 * (1 - 0.5)
+    assert meteor.similarities(["the foot"], ["the feet"]) == pytest.approx([(both + one) / 2])
+    assert meteor.similarities(["unheard"], ["foot"]) == [0]
 
 
 def test_baselines_by_name(no_wordnet):
     for package, name, kind in (("sacrebleu", "bleu", Bleu), ("nltk", "meteor", Meteor)):
         pytest.importorskip(package)
         assert isinstance(baseline(name), kind)
-    with refused():
+    with refused("baselines"):
         baseline("rouge")
 
 

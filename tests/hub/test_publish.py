@@ -12,9 +12,9 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.evaluate import evaluate
 from paranmt_hf.hub.publish import kind_of, publish
 from paranmt_hf.hub.repository import ASSETS, weights_checksum
+from paranmt_hf.training.average import average_encoders
 from paranmt_hf.training.card import encoder_card
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.derived import average_encoders
 from paranmt_hf.training.train import train
 from tests.hub.releases import header
 from tests.refused import refused

@@ -301,15 +301,6 @@ CASES = [
         lambda root: ["encoder", "average", f"{root}/model1", f"{root}/model2", "--out", f"{root}/out"],
         _two,
     ),
-    Case("rotate", lambda root: ["encoder", "rotate", f"{root}/model", "--out", f"{root}/out"], _trained),
-    Case(
-        "rotate, principal",
-        lambda root: [
-            *("encoder", "rotate", f"{root}/model", "--out", f"{root}/out", "--dimension", "5"),
-            *("--data", f"{root}/pairs.parquet"),
-        ],
-        _trained,
-    ),
     Case(
         "build, several hypotheses",
         lambda root: _build(root, "--hypotheses", "3", *TWO_ROWS, sample="true", temperature=0.7),

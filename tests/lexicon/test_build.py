@@ -1,7 +1,6 @@
 """A lexicon from a corpus: which pairs count, continuing after an interruption, and what is refused."""
 
 import json
-import shutil
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,7 +8,6 @@ import pytest
 
 from paranmt_hf.cli import main
 from paranmt_hf.lexicon import lexicon as lexicon_module
-from paranmt_hf.lexicon import pmi
 from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig
 from paranmt_hf.lexicon.word_similarity import evaluate_lexicon
 from tests.cli.commands import fails
@@ -62,8 +60,6 @@ def test_several_sources_and_a_release(tmp_path, made):
 
 
 def test_continues_where_it_stopped_with_the_same_bytes(tmp_path, monkeypatch):
-    monkeypatch.setattr(pmi, "BLOCK_ROWS", 10)
-    monkeypatch.setattr(pmi, "RUN_PAIRS", 20)
     corpus = write_corpus(tmp_path / "c.parquet", random_pairs(95, seed=5))
     whole = Lexicon.build(corpus, tmp_path / "whole")
     assert not (tmp_path / "whole.work").exists()
@@ -73,42 +69,18 @@ def test_continues_where_it_stopped_with_the_same_bytes(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(pmi, "_write_run", stopped)
-        with pytest.raises(KeyboardInterrupt):
-            Lexicon.build(corpus, out)
-    # The words are there and are not read again.
-    with monkeypatch.context() as patch:
-        patch.setattr(lexicon_module, "write_word_sets", stopped)
         patch.setattr(lexicon_module, "write_word_pairs", stopped)
         with pytest.raises(KeyboardInterrupt):
             Lexicon.build(corpus, out)
-    assert not out.exists() and len(list((tmp_path / "out.work" / "runs").iterdir())) == 5
+    assert not out.exists() and len(list((tmp_path / "out.work" / "runs").iterdir())) == 1
     with refused(path=tmp_path / "out.work"):
         Lexicon.build(corpus, out, config=LexiconConfig(words=7))
     # Another amount of memory is no other lexicon.
     Lexicon.build(corpus, out, config=LexiconConfig(memory=1.0))
     assert files_of(out) == files_of(whole.folder)
     assert not (tmp_path / "out.work").exists()
-    # A work folder that a kill at the very end left goes.
-    shutil.copytree(out, tmp_path / "out.work")
-    state = {"command": "lexicon build", "resumable": True, "identity": {}}
-    (tmp_path / "out.work" / "run.json").write_text(json.dumps(state))
-    assert Lexicon.build(corpus, out).record == whole.record
-    assert not (tmp_path / "out.work").exists()
     with refused("out", path=out):
         Lexicon.build(corpus, out, config=LexiconConfig(words=7))
-
-
-def test_memory_changes_no_byte(tmp_path, monkeypatch):
-    monkeypatch.setattr(pmi, "GROUP_ROWS", 100)
-    monkeypatch.setattr(pmi, "RANGE_ENTRIES", 150)
-    corpus = write_corpus(tmp_path / "c.parquet", random_pairs(90, seed=6))
-    one = Lexicon.build(corpus, tmp_path / "one")
-    assert one.record.word_pairs > 500
-    monkeypatch.setattr(pmi, "BLOCK_ROWS", 10)
-    monkeypatch.setattr(pmi, "ENTRY_BYTES", 10**6)
-    several = Lexicon.build(corpus, tmp_path / "several", config=LexiconConfig(memory=0.1))
-    assert files_of(several.folder) == files_of(one.folder)
 
 
 def test_a_corpus_without_pairs_that_count(tmp_path, capsys):

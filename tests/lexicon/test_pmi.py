@@ -1,10 +1,9 @@
 """Counts of words and of pairs of words, against every two words looked at."""
 
-import numpy as np
 import pytest
 
-from paranmt_hf.lexicon import pmi, word_sets
-from paranmt_hf.lexicon.pmi import count_word_pairs, merged, runs_of
+from paranmt_hf.lexicon import word_sets
+from paranmt_hf.lexicon.pmi import count_word_pairs, merged, pairs_in, runs_of
 from paranmt_hf.lexicon.word_sets import WordSets, write_word_sets
 from paranmt_hf.text.tokens import WordTokenizer
 from tests.lexicon.toys import Oracle, random_pairs, table
@@ -17,14 +16,14 @@ def write_sets(folder, pairs, limit=100, at_once=7):
     return WordSets(folder)
 
 
-def counts_of(sets, runs):
+def counts_of(sets, runs, **sizes):
     """The counts of all runs: across, in references, in translations, by pair of words."""
     found = {}
-    for part in merged(runs, len(sets.words)):
-        for row in zip(*(getattr(part, name).tolist() for name in part.__dataclass_fields__), strict=True):
-            key = sets.words.words[row[0]], sets.words.words[row[1]]
+    for part in merged(runs, len(sets.words), **sizes):
+        for row in part.to_pylist():
+            key = sets.words.words[row["word"]], sets.words.words[row["other"]]
             assert key not in found
-            found[key] = row[2:]
+            found[key] = row["across"], row["references"], row["translations"]
     assert list(found) == sorted(found)
     return found
 
@@ -48,68 +47,53 @@ def test_equally_frequent_words_are_kept_in_the_order_of_their_characters(tmp_pa
     assert sets.words.words == ["a", "b", "c"]
 
 
+def spans_of(runs):
+    return [tuple(map(int, run.stem.split("-"))) for run in runs]
+
+
 @pytest.mark.parametrize("seed", range(5))
-def test_counts_equal_brute_force(tmp_path, seed, monkeypatch):
+def test_counts_equal_brute_force(tmp_path, seed):
     pairs = random_pairs(80, seed=seed)
     # Small blocks, several runs, small ranges.
-    monkeypatch.setattr(pmi, "BLOCK_PRODUCTS", 200)
-    monkeypatch.setattr(pmi, "BLOCK_ROWS", 9)
-    monkeypatch.setattr(pmi, "RANGE_ENTRIES", 50)
     sets = write_sets(tmp_path / "sets", pairs)
-    runs = count_word_pairs(sets, tmp_path / "runs", 36 * 300, lambda count: None)
-    assert len(runs) > 3
-    assert [run.first for run in runs] == [0, *(run.last for run in runs[:-1])]
-    assert runs[-1].last == 80
-    assert counts_of(sets, runs) == expected(Oracle(pairs))
+    runs = count_word_pairs(sets, tmp_path / "runs", 36 * 300, lambda count: None, products=200)
+    spans = spans_of(runs)
+    assert len(spans) > 3 and [first for first, _ in spans] == [0, *(last for _, last in spans[:-1])]
+    assert spans[-1][1] == 80
+    assert counts_of(sets, runs, range_entries=50) == expected(Oracle(pairs))
 
 
-def test_memory_and_blocks_change_nothing(tmp_path, monkeypatch):
+def test_memory_and_blocks_change_nothing(tmp_path):
     pairs = random_pairs(80, seed=9)
     sets = write_sets(tmp_path / "sets", pairs, limit=12)
     one = count_word_pairs(sets, tmp_path / "one", 10**9, lambda count: None)
     assert len(one) == 1
-    monkeypatch.setattr(pmi, "RUN_PAIRS", 13)
-    monkeypatch.setattr(pmi, "BLOCK_ROWS", 5)
-    several = count_word_pairs(sets, tmp_path / "several", 10**9, lambda count: None)
-    assert [run.last - run.first for run in several] == [10] * 8
+    several = count_word_pairs(sets, tmp_path / "several", 10**9, lambda count: None, run_pairs=13)
+    assert len(several) > 6 and all(last - first <= 13 for first, last in spans_of(several))
     found = counts_of(sets, one)
     assert found == counts_of(sets, several) == expected(Oracle(pairs, keep=12))
 
 
-def test_counting_goes_on_after_the_last_run(tmp_path, monkeypatch):
+def test_counting_goes_on_after_the_last_run(tmp_path):
     pairs = random_pairs(50, seed=3)
-    monkeypatch.setattr(pmi, "BLOCK_ROWS", 4)
-    monkeypatch.setattr(pmi, "RUN_PAIRS", 8)
     sets = write_sets(tmp_path / "sets", pairs)
 
     class StoppedError(Exception):
         pass
 
     def stop(count):
-        if count == 24:
+        if count >= 24:
             raise StoppedError
 
     with pytest.raises(StoppedError):
-        count_word_pairs(sets, tmp_path / "runs", 10**9, stop)
+        count_word_pairs(sets, tmp_path / "runs", 10**9, stop, run_pairs=8)
     done = runs_of(tmp_path / "runs")
-    assert [run.last for run in done] == [8, 16]
+    assert 8 < pairs_in(done) < 24
     reported = []
-    runs = count_word_pairs(sets, tmp_path / "runs", 10**9, reported.append)
-    assert reported[0] == 16 and reported[-1] == 50
+    runs = count_word_pairs(sets, tmp_path / "runs", 10**9, reported.append, run_pairs=8)
+    assert reported[0] == pairs_in(done) and reported[-1] == 50
+    assert runs[: len(done)] == done
     assert counts_of(sets, runs) == expected(Oracle(pairs))
-
-
-def test_a_run_holds_the_largest_counts_that_it_may(tmp_path, monkeypatch):
-    # Two words on both sides of every pair: 2 are counted across for each pair, 1 on each side.
-    monkeypatch.setattr(pmi, "BITS", 4)
-    monkeypatch.setattr(pmi, "WEIGHTS", np.array([0, 1, 2**4, 2**4 + 1]))
-    monkeypatch.setattr(pmi, "RUN_PAIRS", 7)
-    monkeypatch.setattr(pmi, "BLOCK_ROWS", 7)
-    monkeypatch.setattr(pmi, "MASK", 15)
-    sets = write_sets(tmp_path / "sets", [("a b", "b a")] * 20)
-    runs = count_word_pairs(sets, tmp_path / "runs", 10**9, lambda count: None)
-    assert len(runs) == 3
-    assert counts_of(sets, runs) == {("a", "b"): (40, 20, 20), ("b", "a"): (40, 20, 20)}
 
 
 def test_a_tokenizer_that_forgets_changes_nothing(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from paranmt_hf import HardNegativesConfig, InputError, hard_negatives
 from paranmt_hf.cli import main
 from paranmt_hf.encoders.named_encoder import NamedEncoder
-from paranmt_hf.search import neighbours, ranked_negatives
+from paranmt_hf.search import ranked_negatives
 from paranmt_hf.search.hard_negatives import NegativesRecord
 from paranmt_hf.search.ranked_negatives import ParaphraseGraph
 from paranmt_hf.training.mega_batch import excluded
@@ -107,7 +107,6 @@ def expected(folder, pairs, number, first_rank=1, last_rank=50, least=-1.0, most
 )
 def test_they_are_those_of_brute_force(folder, settings, bounds, monkeypatch):
     # Many blocks, and depths as small as the paraphrases allow.
-    monkeypatch.setattr(neighbours, "BLOCK", 37)
     for name, value in (("BLOCK", 7), ("LISTED_BLOCK", 11), ("FEWEST", 1), ("SLOTS", 300), ("LOOKED_UP", 5)):
         monkeypatch.setattr(ranked_negatives, name, value)
     pairs = random_pairs(150)

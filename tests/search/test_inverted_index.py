@@ -63,11 +63,11 @@ def test_all_lists_are_the_exact_search(tmp_path):
     found = inverted_index.nearest_in_lists(torch.from_numpy(queries), ordered, made, 5, 9)
     assert_nearest(found, similarities(queries, vectors[made.order]), 5)
     inside = Neighbours(200, 5, repeats=True)
-    parts = list(inverted_index.neighbours(ordered, ordered, made, 9, inside, inside))
+    parts = list(inverted_index.compare_lists(ordered, ordered, made, 9, inside, inside))
     assert parts[-1] == 1 and len(parts) == 3 * 9
     assert_nearest(inside, similarities(vectors[made.order]), 5)
     forward, backward = Neighbours(7, 5), Neighbours(200, 5)
-    list(inverted_index.neighbours(stored(queries, tmp_path / "queries"), ordered, made, 99, forward, backward))
+    list(inverted_index.compare_lists(stored(queries, tmp_path / "queries"), ordered, made, 99, forward, backward))
     assert_nearest(forward, similarities(queries, vectors[made.order]), 5)
     assert_nearest(backward, similarities(vectors[made.order], queries), 5)
 
@@ -88,7 +88,7 @@ def test_a_few_lists_find_nearly_all(tmp_path, monkeypatch):
     shares = []
     for probes in (1, 2, 4):
         inside = Neighbours(2000, 10, repeats=True)
-        list(inverted_index.neighbours(ordered, ordered, made, probes, inside, inside))
+        list(inverted_index.compare_lists(ordered, ordered, made, probes, inside, inside))
         shares.append(recall(inside.items, wanted))
     assert shares == pytest.approx([0.984, 0.998, 1.0], abs=0.002)
     single = inverted_index.nearest_in_lists(torch.from_numpy(ordered.read(0, 2000)), ordered, made, 11, 2)
@@ -101,13 +101,13 @@ def test_it_continues_after_any_step(tmp_path):
     vectors = clustered(150)
     made, ordered = listed(vectors, tmp_path, 5)
     whole = Neighbours(150, 4, repeats=True)
-    steps = len(list(inverted_index.neighbours(ordered, ordered, made, 2, whole, whole)))
+    steps = len(list(inverted_index.compare_lists(ordered, ordered, made, 2, whole, whole)))
     for stop in range(1, steps):
         found = Neighbours(150, 4, repeats=True)
-        for done, _ in enumerate(inverted_index.neighbours(ordered, ordered, made, 2, found, found), 1):
+        for done, _ in enumerate(inverted_index.compare_lists(ordered, ordered, made, 2, found, found), 1):
             if done == stop:
                 break
-        list(inverted_index.neighbours(ordered, ordered, made, 2, found, found, done=stop))
+        list(inverted_index.compare_lists(ordered, ordered, made, 2, found, found, done=stop))
         assert (found.items == whole.items).all() and (found.scores == whole.scores).all()
     assert steps == 15
 
@@ -117,6 +117,6 @@ def test_vectors_of_zeros_and_lists_without_members(tmp_path):
     vectors[:4] = clustered(4, dimension=3)
     made, ordered = listed(vectors, tmp_path, 6)
     inside = Neighbours(20, 3, repeats=True)
-    list(inverted_index.neighbours(ordered, ordered, made, 6, inside, inside))
+    list(inverted_index.compare_lists(ordered, ordered, made, 6, inside, inside))
     np.testing.assert_allclose(inside.scores.numpy(), best(similarities(vectors[made.order]), 3)[0], atol=1e-6)
     assert (neighbours.nearest_vectors(torch.from_numpy(vectors[:1]), ordered, 1).scores > 0.99).all()

@@ -11,7 +11,7 @@ from paranmt_hf.corpus.reading.sentences import open_sentences
 from paranmt_hf.corpus.release.record import ReleaseRecord
 from paranmt_hf.corpus.release.release_run import ReleaseConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.search import neighbours
+from paranmt_hf.search import inverted_index
 from paranmt_hf.search.mine import MineConfig, Mining, mine_pairs
 from tests.cli.commands import fails, recorded_options
 from tests.refused import refused
@@ -43,8 +43,7 @@ def peers(folder, top):
 
 
 @pytest.mark.parametrize("settings", [{}, {"lists": 6, "probes": 6}])
-def test_the_pairs_are_those_of_sentence_transformers(corpus, settings, monkeypatch):
-    monkeypatch.setattr(neighbours, "BLOCK", 37)
+def test_the_pairs_are_those_of_sentence_transformers(corpus, settings):
     made = mined(corpus, "pairs.parquet", min_score=-1.0, top=5, **settings)
     rows, wanted = rows_of(made.folder), peers(corpus, 5)
     found = {(row["first_line"], row["second_line"]): row["cosine"] for row in rows}
@@ -120,26 +119,26 @@ def test_copies(corpus):
 
 
 def test_it_continues_at_a_checkpoint(corpus, monkeypatch):
-    monkeypatch.setattr(neighbours, "BLOCK", 37)
-    whole = rows_of(mined(corpus, "whole.parquet", top=3).folder)
-    real, steps = neighbours.within, []
+    lists = {"top": 3, "lists": 20, "probes": 20}
+    whole = rows_of(mined(corpus, "whole.parquet", **lists).folder)
+    real, steps = inverted_index.compare_lists, []
 
-    def stopped(vectors, found, *, done=0):
+    def stopped(*arguments, done=0):
         steps.append(done)
-        for number, part in enumerate(real(vectors, found, done=done), 1):
+        for number, part in enumerate(real(*arguments, done=done), 1):
             if number == 4:
                 raise KeyboardInterrupt
             yield part
 
-    monkeypatch.setattr(neighbours, "within", stopped)
+    monkeypatch.setattr(inverted_index, "compare_lists", stopped)
     monkeypatch.setattr("paranmt_hf.search.mine.CHECKPOINT_SECONDS", 0.0)
     for _ in range(9):
         try:
-            made = mined(corpus, "pairs.parquet", top=3)
+            made = mined(corpus, "pairs.parquet", **lists)
         except KeyboardInterrupt:
             continue
         break
-    assert steps == [0, 3, 6, 9, 12, 15, 18][: len(steps)] and len(steps) > 3
+    assert steps == [0, 3, 6, 9, 12, 15, 18]
     assert rows_of(made.folder) == whole
     assert not list(corpus.glob("*.work"))
 
@@ -208,9 +207,11 @@ def test_the_state_is_of_one_search(corpus):
     """What was compared for other neighbours is compared again."""
     sources = [open_sentences(corpus / "text.txt")]
     first, other = (Mining(sources, scorer(corpus), MineConfig(top=top, min_score=0.0)) for top in (2, 4))
+    (corpus / "work").mkdir()
     first.pairs(corpus / "work")
     assert rows_of(other.pairs(corpus / "work")) == rows_of(mined(corpus, top=4).folder)
-    assert (corpus / "work" / "pairs.parquet.work" / "first" / "vectors.npy").exists(), "for pairs of other settings"
+    # The vectors serve pairs of other settings.
+    assert len([*corpus.glob("work/*/first/vectors.npy")]) == 1
 
 
 @pytest.mark.slow

@@ -4,20 +4,19 @@ import numpy as np
 import pytest
 import torch
 
-from paranmt_hf.search import neighbours
 from paranmt_hf.search.neighbours import (
     LOWEST,
     NOBODY,
     ItemPairs,
     Neighbours,
+    compare_all,
     margin_scores,
     mean_similarity,
-    pairs_between,
-    pairs_within,
+    nearest_vectors,
+    pairs_of,
     restore_neighbours,
     save_neighbours,
 )
-from tests.refused import refused
 from tests.search.toys import assert_nearest, best, clustered, similarities, stored
 
 
@@ -74,19 +73,15 @@ def test_saved_and_restored(tmp_path):
     assert restore_neighbours(path, {"forward": two}, "another search") == 0 and two.items.max() == NOBODY
     assert restore_neighbours(path, {"forward": two}, "s") == 7
     assert_nearest(two, found, 3)
-    path.write_bytes(path.read_bytes()[:40])
-    with refused():
-        restore_neighbours(path, {"forward": two}, "s")
 
 
-@pytest.fixture(autouse=True)
-def small_blocks(monkeypatch):
-    monkeypatch.setattr(neighbours, "BLOCK", 13)
+def compared(vectors, found, **options):
+    return compare_all(vectors, vectors, found, found, block=13, **options)
 
 
 def test_nearest_to_queries(tmp_path):
     vectors, queries = clustered(60), clustered(5, seed=1)
-    found = neighbours.nearest_vectors(torch.from_numpy(queries), stored(vectors, tmp_path), 4)
+    found = nearest_vectors(torch.from_numpy(queries), stored(vectors, tmp_path), 4, block_rows=13)
     assert_nearest(found, similarities(queries, vectors), 4)
 
 
@@ -94,7 +89,7 @@ def test_nearest_to_queries(tmp_path):
 def test_within(tmp_path, count):
     vectors, top = clustered(count), min(5, count - 1)
     found = Neighbours(count, top)
-    parts = list(neighbours.within(stored(vectors, tmp_path), found))
+    parts = list(compared(stored(vectors, tmp_path), found))
     assert parts[-1] == 1 and parts == sorted(parts)
     assert_nearest(found, similarities(vectors), top)
 
@@ -102,22 +97,22 @@ def test_within(tmp_path, count):
 def test_between(tmp_path):
     one, two = clustered(30), clustered(45, seed=1)
     forward, backward = Neighbours(30, 5), Neighbours(45, 5)
-    list(neighbours.between(stored(one, tmp_path / "1"), stored(two, tmp_path / "2"), forward, backward))
+    list(compare_all(stored(one, tmp_path / "1"), stored(two, tmp_path / "2"), forward, backward, block=13))
     assert_nearest(forward, similarities(one, two), 5)
     assert_nearest(backward, similarities(two, one), 5)
 
 
 def test_it_continues_after_any_step(tmp_path):
     vectors = stored(clustered(60), tmp_path)
-    steps = len(list(neighbours.within(vectors, Neighbours(60, 5))))
+    steps = len(list(compared(vectors, Neighbours(60, 5))))
     for stop in range(steps):
         found = Neighbours(60, 5)
-        for done, _ in enumerate(neighbours.within(vectors, found), 1):
+        for done, _ in enumerate(compared(vectors, found), 1):
             if done > stop:
                 break
         again = Neighbours(60, 5)
         again.scores, again.items = found.scores.clone(), found.items.clone()
-        list(neighbours.within(vectors, again, done=stop + 1))
+        list(compared(vectors, again, done=stop + 1))
         assert_nearest(again, similarities(vectors.read(0, 60)), 5)
     assert steps == 15
 
@@ -125,7 +120,7 @@ def test_it_continues_after_any_step(tmp_path):
 def test_a_sentence_that_is_not_known_is_near_to_nothing(tmp_path):
     vectors = np.array([[1, 0], [0, 0], [0.6, 0.8]], np.float32)
     found = Neighbours(3, 2, at_least=0.1)
-    list(neighbours.within(stored(vectors, tmp_path), found))
+    list(compared(stored(vectors, tmp_path), found))
     assert found.items.tolist() == [[2, -1], [-1, -1], [0, -1]]
 
 
@@ -144,13 +139,13 @@ def as_set(pairs):
 
 @pytest.mark.parametrize("mutual", [False, True])
 @pytest.mark.parametrize("at_least", [-1.0, 0.6])
-def test_pairs_within(monkeypatch, mutual, at_least):
-    monkeypatch.setattr("paranmt_hf.search.neighbours.AT_ONCE", 50)
+def test_pairs_within(mutual, at_least):
     found = similarities(clustered(60))
     _, items = best(found, 4)
     near = [(row, int(item)) for row in range(60) for item in items[row] if found[row, item] >= at_least]
     wanted = {tuple(sorted(pair)) for pair in near if not mutual or pair[::-1] in near}
-    pairs = pairs_within(table(found, 4), mutual=mutual, at_least=at_least)
+    near_table = table(found, 4)
+    pairs = pairs_of(near_table, near_table, mutual=mutual, at_least=at_least)
     assert as_set(pairs) == wanted and 10 < len(wanted)
     np.testing.assert_array_equal(pairs.cosine, found[pairs.first, pairs.second])
 
@@ -161,7 +156,7 @@ def test_pairs_between(mutual):
     forward = {(row, int(item)) for row, items in enumerate(best(found, 3)[1]) for item in items}
     backward = {(int(item), row) for row, items in enumerate(best(found.T, 3)[1]) for item in items}
     wanted = forward & backward if mutual else forward | backward
-    pairs = pairs_between(table(found, 3), table(found.T, 3), mutual=mutual, at_least=-1)
+    pairs = pairs_of(table(found, 3), table(found.T, 3), mutual=mutual, at_least=-1)
     assert as_set(pairs) == wanted and len(forward & backward) > 10 and forward != backward
 
 

@@ -14,7 +14,7 @@ from paranmt_hf import cli
 from paranmt_hf.encoders.modules.paranmt_tables import store
 from paranmt_hf.hub.publish import publish
 from paranmt_hf.sent2vec.convert import ConvertConfig, convert_model
-from paranmt_hf.training.derived import average_encoders
+from paranmt_hf.training.average import average_encoders
 from tests.refused import refused
 from tests.sent2vec.sent2vec_files import TEXTS, WORDS, BinFile, vector
 
@@ -162,7 +162,7 @@ def test_published(model, tmp_path):
 def test_not_averaged(model, tmp_path):
     """The card of a mean tells how its models were trained, which no conversion knows."""
     convert(model, tmp_path / "out")
-    with refused():
+    with refused(path=tmp_path / "out"):
         average_encoders([tmp_path / "out", tmp_path / "out"], tmp_path / "mean")
 
 

@@ -10,7 +10,7 @@ from paranmt_hf.encoders.modules.paranmt_tables import ngram_buckets
 from paranmt_hf.errors import InputError
 from paranmt_hf.sent2vec import kernels
 from paranmt_hf.sent2vec.config import MOST_NEGATIVES, Sent2VecConfig
-from paranmt_hf.sent2vec.corpus import WordCounter, read_corpus, write_corpus
+from paranmt_hf.sent2vec.corpus import read_corpus, write_corpus
 from paranmt_hf.sent2vec.kernels import Sampling, Tables, Worker
 from paranmt_hf.sent2vec.loop import negative_table
 from tests.refused import refused
@@ -333,21 +333,6 @@ def test_batches_do_not_matter(tmp_path):
     one, other = (corpus(tmp_path / str(batch), lines, batch, ngrams=2, buckets=500) for batch in (60, 7))
     assert one.words.names == other.words.names
     assert (tmp_path / "60" / "rows").read_bytes() == (tmp_path / "7" / "rows").read_bytes()
-
-
-def test_rare_words_are_forgotten_where_there_are_too_many():
-    counter = WordCounter("words", most=20)
-    numbers = []
-    for start in range(0, 60, 10):
-        rare = " ".join(f"rare{index}" for index in range(start, start + 10))
-        numbers.append(counter.add(pa.array([f"common {rare} common"]))[0])
-    assert counter.forgotten >= 40
-    words, row_of = counter.choose(Sent2VecConfig(min_count=2, min_target_count=2).resolved(), 6)
-    assert words.names == ["[UNK]", "common"]
-    assert words.counts.tolist() == [0, 12]
-    # Frequencies are shares of all that was read, the forgotten words too.
-    assert words.tokens == 6 * 12 + 6
-    assert [row_of[found].tolist() for found in numbers] == [[1, *[0] * 10, 1]] * 6
 
 
 def test_negatives_follow_the_root_of_the_count():

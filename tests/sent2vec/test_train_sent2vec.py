@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import torch
 from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
@@ -252,17 +251,6 @@ def test_no_word_would_be_predicted(tmp_path, text):
     with refused():
         train_sent2vec(text, tmp_path / "out", config=config(threshold=1e-15))
     assert [path.name for path in tmp_path.iterdir()] == []
-
-
-def test_checkpoint_of_other_text(tmp_path, text, monkeypatch):
-    """The kernels do not look where a table ends, so its size must be that of the text."""
-    monkeypatch.setattr(loop, "train_sentences", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        train_sent2vec(text, tmp_path / "out", config=config())
-    tables = {"inputs": torch.zeros(50, 8), "outputs": torch.zeros(51, 8)}
-    checkpoint.write_checkpoint(tmp_path / "out.work" / "checkpoint.safetensors", tables, {})
-    with refused():
-        train_sent2vec(text, tmp_path / "out", config=config())
 
 
 def test_names_on_the_hub_and_files_that_are_missing(tmp_path, text, monkeypatch):

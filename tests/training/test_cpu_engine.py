@@ -95,7 +95,7 @@ def engine_of(encoder, config, pairs=PAIRS, teacher=None):
         ("word+trigram", "drop", {"clip": 0.1}),
         ("word,trigram", "drop", {"freeze_words": True, "clip": 0.1}),
         ("word,trigram", "drop", {"teacher": "any"}),
-        ("word", "drop", {"teacher": "any", "teacher_weight": 0.5, "weigh_similar": True}),
+        ("word", "drop", {"teacher": "any", "teacher_weight": 0.5, "teacher_loss": "weighted"}),
     ],
 )
 def test_equals_autograd_with_a_dense_optimizer(tmp_path, model, unknown, settings):

@@ -14,7 +14,6 @@ from paranmt_hf.errors import DivergedError
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.device.engine import device_engine
 from paranmt_hf.training.device.graph import WARM_UP, Capturing
-from paranmt_hf.training.distributed import Processes
 from paranmt_hf.training.teacher import TeacherVectors
 from tests.refused import refused
 from tests.training.test_cpu_engine import engine_of
@@ -53,7 +52,7 @@ def trained(kind, sides, folder, model, unknown, config, teacher=None, device=CP
         ("word,trigram", "train", {"optimizer": "adagrad", "lambda_w": 0.1, "clip": 0.05}),
         ("word,trigram", "drop", {"freeze_words": True, "clip": 0.1}),
         ("word", "drop", {"teacher": "t", "teacher_weight": 0.5}),
-        ("word", "drop", {"teacher": "t", "weigh_similar": True}),
+        ("word", "drop", {"teacher": "t", "teacher_loss": "weighted"}),
     ],
 )
 def test_equals_the_loop_on_the_cpu(tmp_path, model, unknown, settings):
@@ -106,13 +105,6 @@ OPERATIONS = set(
 )
 
 
-class Only(Processes):
-    """The only one of several processes, which sends itself what it has."""
-
-    def gather(self, own):
-        return own.clone()[None]
-
-
 class NoLooks(TorchFunctionMode):
     """Counts looks at a device, and refuses them if it is told to."""
 
@@ -156,15 +148,8 @@ def prepared(folder, config, device=CPU, model="word,trigram", **options):
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"clip": 0.1, "lambda_w": 0.1}, {"optimizer": "adagrad", "one_sided": True}])
 def test_a_mega_batch_is_looked_at_once(tmp_path, settings):
-    looked_at_once(tmp_path / "alone", settings, OPERATIONS)
-    # Of several processes no one looks at what it sends or gets.
-    several = {"arange", "clamp_", "clone", "detach", "full", "index_fill_", "masked_fill_", "scatter_", "zeros"}
-    looked_at_once(tmp_path / "several", settings, OPERATIONS | several, processes=Only(0, 1))
-
-
-def looked_at_once(folder, settings, allowed, **options):
     config = TrainConfig(batch_size=8, mega_batch=3, learning_rate=0.01, epochs=1, **settings)
-    trainer, plans = prepared(folder, config, **options)
+    trainer, plans = prepared(tmp_path / "cpu", config)
     for plan in plans:
         with NoLooks() as looks:
             trainer.train_on(plan, None)
@@ -173,12 +158,12 @@ def looked_at_once(folder, settings, allowed, **options):
     with NoLooks(refuse=True):
         trainer._run(plans[0], 0)
     with Operations() as operations:
-        trainer._step(trainer._own, trainer._whole, trainer._together)
-    assert set(operations.names) <= allowed, set(operations.names) - allowed
+        trainer._step(trainer._sentences)
+    assert set(operations.names) <= OPERATIONS, set(operations.names) - OPERATIONS
     # On this device tensors have shapes and no values: what runs there asks for none.
-    trainer, plans = prepared(folder / "meta", config, torch.device("meta"), **options)
+    trainer, plans = prepared(tmp_path / "meta", config, torch.device("meta"))
     results = trainer._run(plans[0], 0)
-    assert results.shape == (len(plans[0].steps) + 1, 5 if options else 3)
+    assert results.shape == (len(plans[0].steps) + 1, 3)
     with pytest.raises(NotImplementedError):
         trainer.train_on(plans[0], None)
 
@@ -230,19 +215,12 @@ class Tape(TorchDispatchMode):
                     old.copy_(new)
 
 
-@pytest.mark.parametrize(
-    ("settings", "processes"),
-    [
-        ({"clip": 0.1, "lambda_w": 0.1, "decay": True}, None),
-        ({"negatives": "mix"}, None),
-        ({"clip": 0.1, "lambda_w": 0.1}, Only(0, 1)),
-    ],
-)
-def test_a_captured_step_is_the_same_step(tmp_path, settings, processes):
+@pytest.mark.parametrize("settings", [{"clip": 0.1, "lambda_w": 0.1, "decay": True}, {"negatives": "mix"}])
+def test_a_captured_step_is_the_same_step(tmp_path, settings):
     config = TrainConfig(batch_size=4, mega_batch=6, learning_rate=0.01, epochs=1, **settings)
     losses, weights = [], []
     for capturing in (None, Recorded(), Recorded(fails=True)):
-        trainer, plans = prepared(tmp_path / f"{len(losses)}", config, capturing=capturing, processes=processes)
+        trainer, plans = prepared(tmp_path / f"{len(losses)}", config, capturing=capturing)
         if capturing is not None:
             tables = trainer.tables
             capturing.state = lambda tables=tables, trainer=trainer: [
@@ -278,7 +256,7 @@ def test_too_small_a_bound_is_made_larger(tmp_path):
     runs = []
     trainer._run = lambda *arguments: runs.append(1) or type(trainer)._run(trainer, *arguments)
     for plan, losses in zip(plans, wanted, strict=True):
-        for table, own in zip(trainer.tables, plan.tables, strict=True):
+        for table, own in zip(trainer.tables, plan.rows, strict=True):
             # A guess of just the pairs' own units leaves no room for their negatives.
             table.bound = own.own_units
             table._places = torch.arange(table.bound)
@@ -306,5 +284,5 @@ def test_too_little_memory_is_said(tmp_path, monkeypatch):
 
     trainer, plans = prepared(tmp_path, TrainConfig(batch_size=10, mega_batch=2), model="word")
     monkeypatch.setattr("paranmt_hf.training.device.engine.hardest", full)
-    with refused():
+    with refused("mega_batch"):
         trainer.train_on(plans[0], None)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training.cpu_engine import CpuTable
-from paranmt_hf.training.losses import margin_loss, margin_loss_and_gradient
+from paranmt_hf.training.losses import margin_loss
 from paranmt_hf.training.optimizers import Schedule, TableAdam
 from paranmt_hf.training.trainer import scramble
 
@@ -72,16 +72,6 @@ def test_zero_vectors_give_finite_loss_and_gradient():
     value.backward()
     assert float(value.detach()) == pytest.approx(0.8)
     assert all(torch.isfinite(vector.grad).all() for vector in vectors)
-
-
-def test_a_part_of_a_mini_batch_has_its_share_of_the_loss():
-    generator = torch.Generator().manual_seed(2)
-    vectors = torch.randn(4, 6, 5, generator=generator, dtype=torch.float64)
-    whole, slope = margin_loss_and_gradient(vectors.flatten(0, 1), 4, 0.4)
-    parts = [margin_loss_and_gradient(vectors[:, half].flatten(0, 1), 4, 0.4, 6) for half in (slice(2), slice(2, 6))]
-    torch.testing.assert_close(sum(loss for loss, _ in parts), whole)
-    joined = torch.cat([own.unflatten(0, (4, -1)) for _, own in parts], dim=1).flatten(0, 1)
-    torch.testing.assert_close(joined, slope)
 
 
 def sentences(rows: np.ndarray, offsets: np.ndarray) -> list[list[int]]:

@@ -11,8 +11,8 @@ from paranmt_hf.corpus.reading.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.hub.publish import publish
+from paranmt_hf.training.average import average_encoders
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.derived import average_encoders
 from paranmt_hf.training.train import train
 from tests.training.toys import random_text, write_data
 

@@ -12,11 +12,11 @@ from paranmt_hf import load
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.reading.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.training import derived, distributed
+from paranmt_hf.training import average
 from paranmt_hf.training import train as workflow
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.recipe import read_recipe, recipe_names
 from paranmt_hf.training.record import TrainingRecord
-from paranmt_hf.training.train import read_recipe, recipe_names
 from tests.cli.commands import fails, kept_options, recorded_options
 from tests.training.test_record import TRAINING
 from tests.training.toys import synonyms, write_data
@@ -79,7 +79,7 @@ def test_what_is_missing_is_asked_for_by_name(capsys):
     fails(
         capsys,
         [*command, "--teacher", "t"],
-        "recipe word-trigram needs --data, --text and --vectors; `paranmt encoder vectors`",
+        "needs --data, --text and --vectors",
     )
     fails(capsys, command, "--teaching neighbours is about a teacher's similarities; name one with --teacher")
     fails(capsys, ["train", "--recipe", "best", "--data", "x", "--out", "o"], "--recipe must be one of base, lstm, ")
@@ -140,8 +140,8 @@ def test_of_several_processes_the_first_one_averages(tmp_path, monkeypatch):
     def twice(*arguments):
         raise AssertionError("averaged by two processes")
 
-    monkeypatch.setattr(derived, "average_encoders", twice)
-    monkeypatch.setattr(distributed, "barrier", averaged_elsewhere)
+    monkeypatch.setattr(average, "average_encoders", twice)
+    monkeypatch.setattr(workflow, "wait_for_all", averaged_elsewhere)
     settings = EncoderConfig(vectors="v"), TrainConfig(teacher="t"), PairSelection(), {"text": None}
     monkeypatch.setattr(workflow, "train", lambda data, out, **options: steps.append(out.name))
     workflow._train_recipe("trigram", "d", out, *settings)

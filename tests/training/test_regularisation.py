@@ -9,6 +9,7 @@ from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.prefixes import sequence_features
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.fit import fit_encoder
 from paranmt_hf.training.losses import (
     margin_loss,
     penalty,
@@ -18,7 +19,6 @@ from paranmt_hf.training.losses import (
 )
 from paranmt_hf.training.mega_batch import mine_negatives, minibatch
 from paranmt_hf.training.optimizers import clip_weights, leave_first_row
-from paranmt_hf.training.train import fit_encoder
 from paranmt_hf.training.trainer import bag_features
 from tests.training.toys import OPTIMIZERS, encoder_of, random_text, store_of
 
@@ -147,7 +147,7 @@ def test_steps_of_the_trainer_equal_dense_ones(tmp_path, model, settings):
     assert len(losses) == 4
     np.testing.assert_allclose([loss for _, loss in history.losses], losses, atol=2e-4)
     moved = {name: (weight - before[name]).abs().max() for name, weight in found.state_dict().items()}
-    (part,) = take_apart(list(found)).parts
+    (part,) = take_apart(found).parts
     for name, weight in wanted.state_dict().items():
         difference = (found.state_dict()[name] - weight).abs()
         # Where a gradient is nearly zero, rounding decides its sign, and a first step of both has full size.

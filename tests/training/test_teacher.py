@@ -281,7 +281,8 @@ def test_training_with_a_teacher_lowers_its_term(tmp_path, weight):
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"weigh_similar": True}, {"teacher_loss": "listwise", "temperature": 0.3, "teacher_weight": 1.0}]
+    "settings",
+    [{}, {"teacher_loss": "weighted"}, {"teacher_loss": "listwise", "temperature": 0.3, "teacher_weight": 1.0}],
 )
 def test_settings_name_the_loss(settings):
     vectors = torch.randn(4, 3, generator=torch.Generator().manual_seed(1))
@@ -291,13 +292,13 @@ def test_settings_name_the_loss(settings):
     if "temperature" in settings:
         assert found == listwise_loss(vectors, taught.of(keys), 0.3)
     else:
-        assert found == similarity_loss(vectors, taught.of(keys), weighted="weigh_similar" in settings)
+        assert found == similarity_loss(vectors, taught.of(keys), weighted=bool(settings))
     zero = torch.zeros(3, 2, requires_grad=True)
     similarity_loss(zero, torch.eye(3)).backward()
     assert torch.isfinite(zero.grad).all()
 
 
-@pytest.mark.parametrize("name", ["weigh_similar", "neighbours", "second_teacher"])
+@pytest.mark.parametrize("name", ["neighbours", "second_teacher"])
 def test_settings_about_a_teacher_need_one(name):
     with pytest.raises(InputError) as caught:
         TrainConfig(**{name: "x" if name == "second_teacher" else True})

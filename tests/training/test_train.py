@@ -1,7 +1,6 @@
 """train(): from pairs to an encoder, whatever happens on the way."""
 
 import json
-import math
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -17,8 +16,9 @@ from paranmt_hf.errors import DivergedError, InputError
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.epochs import evaluation_points
+from paranmt_hf.training.fit import development_score, fit_encoder
 from paranmt_hf.training.optimizers import learning_rates, steps_of
-from paranmt_hf.training.train import development_score, fit_encoder, train
+from paranmt_hf.training.train import train
 from paranmt_hf.training.trainer_run import train_with_trainer
 from tests.evaluation.toys import write_benchmark
 from tests.refused import refused
@@ -37,7 +37,7 @@ def test_a_last_step_that_diverges(tmp_path, any_number, model):
     """No loss comes after it that would show it."""
     sides = synonyms(20)
     encoder = trainable(encoder_of(sides, model=model, dimension=4))
-    config = TrainConfig(batch_size=20, mega_batch=1, epochs=1, lambda_w=math.inf, device="cpu")
+    config = TrainConfig(batch_size=20, mega_batch=1, epochs=1, lambda_w=1e300, device="cpu")
     with refused(kind=DivergedError):
         fit_encoder(encoder, store_of(sides, encoder, tmp_path / "pairs"), config, tmp_path)
 
@@ -156,9 +156,8 @@ def test_tight_loop_and_trainer_agree(tmp_path):
         if device is None:
             history = fit_encoder(encoder, store, config, tmp_path / f"{device}")
         else:
-            history = train_with_trainer(
-                encoder, take_apart(encoder).parts, store, tmp_path / device, replace(config, device="cpu")
-            )
+            composition = take_apart(encoder)
+            history = train_with_trainer(encoder, composition, store, tmp_path / device, replace(config, device="cpu"))
         losses.append(np.array(history.losses))
         weights.append([part.table.weight.detach().clone() for part in parts])
     assert losses[0].shape == losses[1].shape == (4, 2)
@@ -200,7 +199,7 @@ def test_early_stopping_keeps_the_best_weights(tmp_path, model, monkeypatch):
         kept.append(take_apart(encoder).parts[0].table.weight.detach().clone())
         return next(scores)
 
-    monkeypatch.setattr("paranmt_hf.training.train.development_score", score)
+    monkeypatch.setattr("paranmt_hf.training.fit.development_score", score)
     config = TrainConfig(**{**SMALL, "epochs": 3, "patience": 2, "evaluations": 3})
     history = fit_encoder(encoder, store, config, tmp_path, gold())
     assert [value for _, value in history.scores] == [0.1, 0.5, 0.4, 0.3]

@@ -8,8 +8,7 @@ import torch
 
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.errors import InputError
-from paranmt_hf.training import train as workflow
-from paranmt_hf.training.device import engine
+from paranmt_hf.training import fit, inputs
 from paranmt_hf.training.device.engine import DeviceEngine
 from paranmt_hf.training.epochs import _ahead
 from paranmt_hf.training.train import train
@@ -25,14 +24,14 @@ pytestmark = pytest.mark.usefixtures("checkpoint_always")
 def gpu(monkeypatch):
     """A GPU that is the CPU; notes where it was asked for."""
     asked = []
-    made = engine.device_engine
+    made = fit.device_engine
 
     def device_engine(composition, config, pairs, teacher, device, **options):
         asked.append(device)
         return made(composition, config, pairs, teacher, CPU, **options)
 
-    monkeypatch.setattr(engine, "device_engine", device_engine)
-    monkeypatch.setattr(workflow, "_check_device", lambda config: None)
+    monkeypatch.setattr(fit, "device_engine", device_engine)
+    monkeypatch.setattr(inputs, "_check_device", lambda config: None)
     return asked
 
 
@@ -63,7 +62,7 @@ def test_same_record_and_files_as_on_the_cpu(tmp_path, data, gpu, monkeypatch):
     assert [record["settings"]["training"].pop("device") for record in records] == ["cpu", "cuda"]
     assert records[0].pop("development") == pytest.approx(records[1].pop("development"), abs=1e-5)
     assert records[0] == records[1]
-    for one, other in zip(*(take_apart(list(result.load())).parts for result in results.values()), strict=True):
+    for one, other in zip(*(take_apart(result.load()).parts for result in results.values()), strict=True):
         torch.testing.assert_close(one.table.weight, other.table.weight, atol=1e-4, rtol=0)
 
 

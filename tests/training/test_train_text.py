@@ -14,8 +14,9 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.card import sources
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.inputs import PairsAndText
-from paranmt_hf.training.pair_views import DistinctSentences
+from paranmt_hf.training.neighbours import Neighbours
+from paranmt_hf.training.teacher import TeacherVectors
+from paranmt_hf.training.text import PairsAndText
 from paranmt_hf.training.train import train
 from tests.training.toys import encoder_of, random_text, store_of
 
@@ -31,23 +32,32 @@ def test_each_distinct_sentence_comes_once_and_batches_stay_together(tmp_path):
     right = ["b", "b", "a", "c", "e e", "g"]
     encoder = encoder_of((left, right), model="word", dimension=4)
     store = store_of((left, right), encoder, tmp_path / "pairs")
-    # Distinct: a b, b, c, a, d e, e e, f g h, g: eight sentences, four pairs.
-    distinct = DistinctSentences(store)
-    assert distinct.pairs == 4
     row_of = {unit: row for row, unit in enumerate(encoder[0].units)}
-    wanted = [
-        tuple(row_of[word] for word in line.split()) for line in ("a b", "b", "c", "a", "d e", "e e", "f g h", "g")
-    ]
-    order = np.array([3, 1, 0, 2, 7, 6, 5, 4])
-    # Mini-batches of one pair, two to a mega-batch: [3 1] [0 2], [7 6] [5 4].
-    first, second = distinct.in_order(order, 1, 2)
-    assert sentences_of(first) == [wanted[index] for index in (3, 0, 1, 2)]
-    assert sentences_of(second) == [wanted[index] for index in (7, 5, 6, 4)]
-    (again,) = distinct.in_order(order, 1, 2, start=1)
-    assert sentences_of(again) == sentences_of(second)
-    # Mini-batches of three pairs: one whole, one of two sentences, in one mega-batch.
-    (everything,) = distinct.in_order(order, 3, 2)
-    assert sentences_of(everything) == [wanted[index] for index in (3, 1, 0, 5, 2, 7, 6, 4)]
+    lines = ["a b", "b", "c", "a", "d e", "e e", "f g h", "g"]
+    wanted = [tuple(row_of[word] for word in line.split()) for line in lines]
+    # On a line, so that the neighbours are those that come next.
+    keys = np.unique(store.keys())
+    positions = {sentence: index for index, sentence in enumerate(wanted)}
+    everything = store.everything()
+    angles = np.zeros(len(keys))
+    for key, sentence in zip(everything.keys.tolist(), sentences_of(everything), strict=True):
+        angles[np.searchsorted(keys, key)] = positions[sentence] / 10
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float16)
+    config = TrainConfig(teacher="any", batch_size=1, mega_batch=2)
+    neighbours = Neighbours(store, config, TeacherVectors(keys, vectors), torch.device("cpu"))
+    # Eight distinct sentences are four pairs.
+    assert neighbours.pairs == 4
+    for epoch in range(3):
+        # Mini-batches of one pair, two to a mega-batch.
+        megas = list(neighbours.mega_batches(2, seed=1, epoch=epoch))
+        assert [mega.pairs for mega in megas] == [2, 2]
+        found = [sentences_of(mega) for mega in megas]
+        assert sorted(sum(found, [])) == sorted(wanted)
+        for first, second, third, fourth in found:
+            for one, other in ((first, third), (second, fourth)):
+                assert abs(positions[one] - positions[other]) == 1, "they are neighbours"
+        (again,) = neighbours.mega_batches(2, seed=1, epoch=epoch, start=1)
+        assert sentences_of(again) == found[1]
 
 
 def test_text_stands_by_twos_behind_the_pairs(tmp_path):

@@ -1,20 +1,16 @@
 """Training from word vectors: their width, their unknown row, and files that are not for the text."""
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from sentence_transformers import SentenceTransformer
 
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import rows_of_word
 from paranmt_hf.training.card import command
 from paranmt_hf.training.train import train
 from tests.refused import refused
-from tests.toys import bytes_of
 from tests.training.toys import small, synonyms, write_data
 
 VECTORS = "left1 1 0 2\nright1 0 1 2\nother 1 1 2\n"
@@ -50,7 +46,7 @@ def test_dimension_is_that_of_the_vectors(train_on, settings, dimension, table):
     made = train_on(VECTORS, **settings)
     assert made.record.dimension == dimension
     assert made.record.settings.encoder.dimension == settings.get("dimension", 3)
-    part = take_apart(list(made.load())).parts[0]
+    part = take_apart(made.load()).parts[0]
     assert part.table.weight.shape[1] == table
     row = part.vocabulary.row_of["left1"]
     np.testing.assert_allclose(part.table.weight[row].detach(), [1, 0, 2], atol=1e-6)
@@ -110,63 +106,10 @@ def test_an_encoder_larger_than_the_memory(train_on, monkeypatch):
     assert train_on(VECTORS, words=60).record.parameters == 183
 
 
-WRONG = [f"{text.rsplit(' ', 1)[0]} right{index}" for index, text in enumerate(synonyms(60)[1][::2])]
-
-
-def write(path, wrong):
-    """Pairs, and for every other reference a translation whose last word is another."""
-    references, translations = synonyms(60)
-    others = WRONG if wrong else []
-    columns = {
-        "reference": [*references, *references[: 2 * len(others) : 2]],
-        "translation": [*translations, *others],
-        "number_mismatch": pa.array([0] * 60 + [1] * len(others), pa.int32()),
-        "negation_mismatch": pa.array([0] * (60 + len(others)), pa.int32()),
-    }
-    pq.write_table(pa.table(columns), path)
-    return path
-
-
-def test_they_are_pushed_away_and_a_run_can_be_repeated(tmp_path, caplog):
-    data, references = write(tmp_path / "p.parquet", True), synonyms(60)[0][::2]
-    caplog.set_level("INFO")
-    closeness = {}
-    for share in (0.0, 1.0):
-        out = tmp_path / f"m{share}"
-        trained = train(data, out, **small(error_negatives=share, epochs=4))
-        assert trained.record.pairs == (60 if share else 90)
-        assert not out.with_name(f"{out.name}.work").exists()
-        left, right = (
-            load(out, device="cpu").encode(texts, normalize_embeddings=True) for texts in (references, WRONG)
-        )
-        closeness[share] = (left * right).sum(axis=1).mean()
-    assert closeness[1.0] < closeness[0.0] - 0.05
-    assert "30 pairs are no paraphrases" in caplog.text
-    again = train(data, tmp_path / "again", **small(error_negatives=1.0, epochs=4))
-    same = {name: content for name, content in bytes_of(again.folder).items() if name.endswith("safetensors")}
-    assert same.items() <= bytes_of(tmp_path / "m1.0").items()
-
-
-def test_where_there_are_none(tmp_path):
-    with refused("error_negatives"):
-        train(write(tmp_path / "p.parquet", False), tmp_path / "m", **small(error_negatives=1.0))
-    table = pq.read_table(write(tmp_path / "q.parquet", True)).to_pydict()
-    table["reference"][60:] = [f"left1 left{index}" for index in range(30)]
-    pq.write_table(pa.table(table), tmp_path / "q.parquet")
-    with refused("error_negatives"):
-        train(tmp_path / "q.parquet", tmp_path / "m2", **small(error_negatives=1.0))
-
-
-def test_only_where_they_can_be_used(tmp_path):
-    data = write(tmp_path / "p.parquet", True)
-    with refused("error_negatives"):
-        train(data, tmp_path / "m", **small("lstm", error_negatives=0.5))
-
-
 @pytest.mark.parametrize("model", ["word", "lstm", "word,trigram"])
 def test_words_without_a_row_are_read_as_pieces(train_on, model):
     made = train_on("left25 1 0 2\nright25 0 1 2\n", model=model, words=3, pieces=400)
-    (part, *_) = take_apart(list(made.load())).parts
+    (part, *_) = take_apart(made.load()).parts
     assert part.vocabulary.units[:3] == ["[UNK]", "left25", "right25"]
     assert part.vocabulary.has_pieces and len(part.vocabulary) <= 404
     stock = SentenceTransformer(str(made.folder), device="cpu", trust_remote_code=model == "word,trigram")
@@ -188,5 +131,5 @@ def test_pieces_are_of_words():
 
 def test_with_pieces_longer_words_have_no_row(train_on):
     made = train_on(f"left25 1 0\n{'x' * 101} 0 1\n", words=60, pieces=20)
-    (part,) = take_apart(list(made.load())).parts
+    (part,) = take_apart(made.load()).parts
     assert "left25" in part.vocabulary.units and max(map(len, part.vocabulary.units)) <= 100

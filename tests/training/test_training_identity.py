@@ -1,5 +1,7 @@
 """What decides a training run is known by content: other data under the same names is another run."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -11,8 +13,9 @@ from paranmt_hf.corpus.reading.readers import TableFiles
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.inputs import resolve_inputs
+from paranmt_hf.training.inputs import find_inputs
 from paranmt_hf.training.train import train
+from paranmt_hf.util.records import as_json
 from paranmt_hf.util.run import result_folder
 from tests.cli.commands import fails
 from tests.evaluation.toys import write_benchmark
@@ -44,20 +47,14 @@ def test_another_exclusion_of_the_same_size(tmp_path, data):
         train(data, tmp_path / "out", exclude=exclude(tmp_path / "sts", references[1]), **settings)
 
 
-def test_number_of_processes_and_where_to_report(data):
-    def identity(model="word", processes=1, **settings):
-        encoder, config = EncoderConfig(model=model), TrainConfig(**settings)
-        return resolve_inputs(data, encoder, config, PairSelection(), processes=processes).identity
+def test_number_of_processes_and_where_to_report(data, monkeypatch):
+    def settings(processes=1, **given):
+        monkeypatch.setenv("WORLD_SIZE", str(processes))
+        return find_inputs(data, EncoderConfig(), TrainConfig(**given), PairSelection()).settings
 
-    loop = identity(device="cuda")
-    assert loop == identity(device="cuda", report_to="tensorboard")
-    # In an engine any number of processes does the same, unless each of them mines alone.
-    assert identity(device="cuda", processes=2) == loop
-    alone = identity(device="cuda", mine_over="rank")
-    assert identity(device="cuda", mine_over="rank", processes=2) == {**alone, "processes": 2}
-    through = identity(word_factors=True)
-    assert identity(word_factors=True, processes=2) == {**through, "processes": 2}
-    assert identity("lstm", processes=2) != identity("lstm")
+    alone = settings()
+    assert as_json(alone) == as_json(settings(report_to="tensorboard"))
+    assert settings(processes=2) == replace(alone, processes=2)
 
 
 def test_other_gold_scores_of_the_development_set(tmp_path):
@@ -98,7 +95,7 @@ def model(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "command",
     [
-        ["encoder", "rotate", "word", "--out", "link/deeper/new"],
+        ["encoder", "average", "word", "small", "--out", "link/deeper/new"],
         ["encoder", "average", "small", "word", "--out", "word/new"],
         ["encoder", "export", "word", "--format", "static", "--out", "word/new"],
         ["supervise", "none", "--task", "SICK-R", "--init-from", "word", "--out", "word/new"],

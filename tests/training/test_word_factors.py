@@ -8,9 +8,10 @@ from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.fit import fit_encoder
 from paranmt_hf.training.losses import margin_loss
 from paranmt_hf.training.mega_batch import mine_negatives, minibatch
-from paranmt_hf.training.train import fit_encoder, train
+from paranmt_hf.training.train import train
 from tests.training.toys import OPTIMIZERS, encoder_of, random_text, store_of, synonyms, weights_of, write_data
 
 

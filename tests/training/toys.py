@@ -11,12 +11,15 @@ import torch
 from paranmt_hf.encoders.building import build_encoder, choose_vocabularies
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.units import count_units, lookup
 from paranmt_hf.text.identity import TokenHashes, sentence_keys
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.pair_store import PairStore, write_pairs, write_tokens
+from paranmt_hf.training.pair_store import PairStore, write_pairs
+from paranmt_hf.training.record import History, TrainingRecord, TrainingSettings
+from paranmt_hf.training.token_store import write_tokens
 
 Sentences = list[str]
 # A run that takes a second.
@@ -54,6 +57,25 @@ def encoder_of(sides: tuple[Sentences, Sentences], seed: int = 1, **settings: ob
     config = EncoderConfig(**settings)
     counts = count_units([pa.array(side) for side in sides], config.kinds)
     return build_encoder(config, choose_vocabularies(config, counts), seed=seed)
+
+
+def save_trained(encoder: SentenceEncoder, folder: Path, *, model: str = "word", pairs: int = 10) -> Path:
+    """Save an encoder as if it had been trained on pairs."""
+    save(encoder, folder)
+    data = {"sources": [], "ranges": {}, "unwanted_sentences": 0}
+    record = TrainingRecord(
+        settings=TrainingSettings(EncoderConfig(model=model), TrainConfig(), data),
+        pairs=pairs,
+        history=History(losses=[(1, 0.5)]),
+        development=0.5,
+        dimension=encoder.get_embedding_dimension(),
+        parameters=sum(parameter.numel() for parameter in encoder.parameters()),
+        versions={},
+        machine="",
+        paranmt_hf="0",
+    )
+    record.write(folder)
+    return folder
 
 
 def store_of(sides: tuple[Sentences, Sentences], encoder: SentenceEncoder, folder: Path) -> PairStore:

@@ -35,10 +35,9 @@ from paranmt_hf.apps.annotate.table import (
     plot_table,
     progress_of,
 )
-from paranmt_hf.corpus.release.release import fetch_release, read_record, release_files
+from paranmt_hf.corpus.release.release import find_release
 from paranmt_hf.corpus.statistics.draws import lottery
 from paranmt_hf.errors import InputError, WriteError
-from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.util.files import parse_json, replacing, resolved, result_file, shown_path
 from paranmt_hf.util.local_page import address, listen, new_token, serve
 from paranmt_hf.util.markers import Writes
@@ -84,31 +83,17 @@ def sample_for_annotation(
         config: Which pairs.
     """
     out, config = result_folder(out, AnnotationSample, sources=[corpus]), config or AnnotationConfig()
-    name, files, source = _located(str(corpus))
+    found = find_release(corpus)
     ranges = {"quantiles": config.quantiles} if config.quantiles else {"ranges": list(config.ranges)}
-    settings = {**source, **ranges, "per_range": config.per_range, "seed": config.seed}
+    settings = {**found.identity, **ranges, "per_range": config.per_range, "seed": config.seed}
     return run(
         out,
         settings,
         AnnotationSample,
-        lambda work, folder: draw_sample(files, config, corpus=name, settings=settings),
+        lambda work, folder: draw_sample(found.files, config, corpus=found.name, settings=settings),
         result=SampledPairs,
         command="annotate sample",
     )
-
-
-def _located(corpus: str) -> tuple[str, list[Path], dict[str, Any]]:
-    """Name of a corpus, its files, and its identity."""
-    path = Path(corpus).expanduser()
-    if path.exists() or not is_id(split_revision(corpus)[0]):
-        folder = resolved(path)
-        files = release_files(folder)
-        return folder.name, files, {"files": read_record(folder, ["default"]).configs["default"].files}
-    name, revision = split_revision(corpus)
-    fetched = fetch_release(name, revision, "default")
-    if fetched is None:
-        raise InputError(f"dataset {name!r} is not a corpus of this program; `paranmt import` makes one of it")
-    return name, fetched[0], {"dataset": name, "revision": fetched[1]}
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.release.release import check_text, key_columns_of, read_tables
-from paranmt_hf.corpus.release.schema import row_numbers
+from paranmt_hf.corpus.release.release import check_text, read_tables
+from paranmt_hf.corpus.release.schema import key_columns, row_numbers
 from paranmt_hf.corpus.statistics.draws import lottery
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.markers import Range, Seed
@@ -287,7 +287,7 @@ def _count(files: Sequence[Path], ranges: Sequence[ScoreRange], config: Annotati
     total = sum(pq.read_metadata(path).num_rows for path in files)
     counts = _Counts(ranges, config)
     with Progress("drawing pairs", total, unit="pairs") as progress:
-        for table in progress.over(read_tables(files, list(dict.fromkeys([*key_columns_of(files), *SCORES])))):
+        for table in progress.over(read_tables(files, [*key_columns(pq.read_schema(files[0]).names), *SCORES])):
             counts.add(table)
     return counts
 

@@ -15,8 +15,6 @@ from paranmt_hf.corpus.release.schema import ADDED, SIDES, describe_missing
 from paranmt_hf.errors import InputError
 
 logger = logging.getLogger(__name__)
-# Columns that count what of one side the other does not confirm, and which makes the two no paraphrases.
-ERRORS = ("number_mismatch", "negation_mismatch")
 # Names that well-known files of pairs use, for the advice on which columns to name.
 USUAL_SIDES = (
     ("sentence1", "sentence2"),
@@ -38,13 +36,11 @@ class WantedColumns:
     Attributes:
         given: Names of columns in files that are not corpora: `reference`, `translation`, `label`, `para_score`.
         numbers: Columns whose ranges select pairs.
-        errors: Whether `ERRORS` or labels are needed, which tell pairs that are no paraphrases.
         everything: Whether the other columns of corpora and Parquet files are read too.
     """
 
     given: Mapping[str, str] = field(default_factory=dict)
     numbers: Sequence[str] = ()
-    errors: bool = False
     everything: bool = False
 
     def among(self, names: Collection[str]) -> dict[str, str]:
@@ -53,8 +49,6 @@ class WantedColumns:
         columns |= {name: theirs for name, theirs in self.given.items() if name in (*SIDES, LABEL, *self.numbers)}
         if LABEL in names and LABEL not in columns.values():
             columns[LABEL] = LABEL
-        if self.errors and (LABEL not in columns or set(ERRORS) <= set(names)):
-            columns |= {name: name for name in ERRORS}
         return columns
 
 

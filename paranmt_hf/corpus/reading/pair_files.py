@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from paranmt_hf.corpus.reading.arrow_tables import ParquetTable, is_saved_datase
 from paranmt_hf.corpus.reading.formats import find_format, open_table
 from paranmt_hf.corpus.reading.hub_dataset import FILE_SUFFIXES, HubDataset, is_on_hub
 from paranmt_hf.corpus.reading.labels import LABEL, check_label_names, paraphrase_labels
-from paranmt_hf.corpus.reading.pair_columns import ERRORS, WantedColumns, pair_columns, unknown_columns
+from paranmt_hf.corpus.reading.pair_columns import WantedColumns, pair_columns, unknown_columns
 from paranmt_hf.corpus.reading.phrases import SCORE, PhraseFiles, features_of, has_entailment, holds_sentences, is_list
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.readers import Reader, Report, TableFiles
@@ -55,7 +56,7 @@ class ParquetPairs:
         self.has_free_columns = not self.has_subsets
         self._everything = wanted.everything
         if self.has_subsets:
-            wanted = WantedColumns({}, wanted.numbers, wanted.errors, wanted.everything)
+            wanted = replace(wanted, given={})
         self._columns = {file: _columns_of(file, wanted) for file in files}
         if not sum(pq.read_metadata(file).num_rows for file in files):
             raise InputError(
@@ -210,13 +211,6 @@ def _open_phrases(path: Path, wanted: WantedColumns, score: str | None) -> Phras
         raise InputError(
             f"{path} has phrases and no column {', '.join(sorted(columns))}; leave out the option that needs it, "
             "or make a corpus first (`paranmt import --format phrases`)",
-            path=path,
-        )
-    if wanted.errors:
-        raise InputError(
-            f"{path} has phrases and no columns {', '.join(ERRORS)}; leave out `error_negatives`, or train on a "
-            "corpus that has them",
-            option="error_negatives",
             path=path,
         )
     if wanted.numbers and score is None:

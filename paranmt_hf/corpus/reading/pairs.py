@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.reading.labels import LABEL, UNLABELLED
-from paranmt_hf.corpus.reading.pair_columns import ERRORS, WantedColumns, check_given
+from paranmt_hf.corpus.reading.pair_columns import WantedColumns, check_given
 from paranmt_hf.corpus.reading.pair_files import BATCH_ROWS, open_pairs
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.release.schema import COSINES, SIDES
@@ -83,9 +83,8 @@ class PairSelection(Settings):
 
 # Why pairs are left out, in the order of reports; others, such as `dropped as empty`, are counted by the readers.
 OUTSIDE, WITHOUT_TEXT = "outside the chosen ranges", "without text on a side"
-DIFFERENT, OTHER = "different in a number or a negation", "labelled as no paraphrases"
-EXCLUDED = "with an excluded sentence"
-REASONS = (OUTSIDE, WITHOUT_TEXT, DIFFERENT, OTHER, UNLABELLED, EXCLUDED)
+OTHER, EXCLUDED = "labelled as no paraphrases", "with an excluded sentence"
+REASONS = (OUTSIDE, WITHOUT_TEXT, OTHER, UNLABELLED, EXCLUDED)
 
 
 class Pairs:
@@ -102,8 +101,6 @@ class Pairs:
         unwanted: Sentences that no side may be, case and punctuation aside: those of the test sets.
         columns: The names that files other than corpora have for `reference`, `translation`, `label` and `para_score`.
         seed: Which pairs are drawn where there are more than `max_pairs`.
-        errors_apart: Leave out pairs that differ in a number or a negation too, as the columns `ERRORS` say; `errors`
-            reads these and those whose label is 0.
         all_columns: Read the other columns of corpora and Parquet files too.
         rows: Rows that are read at once; the result does not depend on it.
     """
@@ -118,7 +115,6 @@ class Pairs:
         *,
         columns: Mapping[str, str] | None = None,
         seed: int = 1,
-        errors_apart: bool = False,
         all_columns: bool = False,
         rows: int = BATCH_ROWS,
     ) -> None:
@@ -126,11 +122,11 @@ class Pairs:
             raise InputError("there is nothing to train on: name a corpus, Parquet files or a dataset on the Hub")
         self._selection, self._seed, self._rows = selection, seed, rows
         self._total: int | None = None
-        self._errors_apart, self._all_columns = errors_apart, all_columns
+        self._all_columns = all_columns
         self._columns = check_given(columns)
         self._unwanted = plain(pa.array(sorted(unwanted), pa.string())).unique() if unwanted else None
         self._forget_counts()
-        wanted = WantedColumns(self._columns, list(selection.ranges), errors_apart, all_columns)
+        wanted = WantedColumns(self._columns, list(selection.ranges), all_columns)
         self._sources = [
             open_pairs(str(source), wanted, subset=selection.subset, score=selection.ppdb_score) for source in sources
         ]
@@ -178,20 +174,9 @@ class Pairs:
             "unwanted_sentences": len(unwanted),
             "unwanted_checksum": checksum,
         }
-        if self._errors_apart:
-            found["without"] = list(ERRORS)
         if self._columns:
             found["columns"] = self._columns
         return found
-
-    def errors(self) -> Iterator[pa.Table]:
-        """Read pairs that differ in a number or a negation, or are labelled as no paraphrases; see `batches`.
-
-        Else they are as those that are chosen.
-        """
-        for table in self._chosen(errors=True):
-            if table.num_rows:
-                yield table
 
     def batches(self) -> Iterator[pa.Table]:
         """Read the chosen pairs: tables with the columns `reference` and `translation`, without nulls in these.
@@ -222,8 +207,8 @@ class Pairs:
             self._total = sum(table.num_rows for table in self._chosen())
         return draw_bound(self._total, self._selection.max_pairs, self._seed)
 
-    def _chosen(self, *, errors: bool = False) -> Iterator[pa.Table]:
-        """Read the pairs inside all ranges and without excluded sentences, or those with errors; count the others."""
+    def _chosen(self) -> Iterator[pa.Table]:
+        """Read the paraphrases inside all ranges and without excluded sentences; count the others."""
         self._forget_counts()
         for table in self._tables():
             for side in SIDES:
@@ -231,7 +216,9 @@ class Pairs:
                 table = table.set_column(table.column_names.index(side), side, table[side].cast(pa.string()))
             table = self._without(OUTSIDE, pc.invert(in_ranges(table, self._selection.ranges)), table)
             table = self._without(WITHOUT_TEXT, pc.or_(*(table[side].is_null() for side in SIDES)), table)
-            table = self._with_errors(table) if errors else self._paraphrases(table)
+            if LABEL in table.column_names:
+                table = self._without(UNLABELLED, table[LABEL].is_null(), table)
+                table = self._without(OTHER, pc.equal(table[LABEL], 0), table)
             if not self._all_columns:
                 table = table.select(SIDES)
             if self._unwanted is not None:
@@ -243,26 +230,6 @@ class Pairs:
         """Leave out the marked rows [pair], and count them."""
         self._left_out[reason] += int(np.count_nonzero(rows))
         return table.filter(pc.invert(rows))
-
-    def _paraphrases(self, table: pa.Table) -> pa.Table:
-        """Leave out pairs that are not paraphrases, by their label or their errors."""
-        if LABEL in table.column_names:
-            table = self._without(UNLABELLED, table[LABEL].is_null(), table)
-            table = self._without(OTHER, pc.equal(table[LABEL], 0), table)
-        return self._without(DIFFERENT, self._differ(table), table)
-
-    def _with_errors(self, table: pa.Table) -> pa.Table:
-        """Keep only pairs that are labelled as no paraphrases, or have errors."""
-        wrong = self._differ(table)
-        if LABEL in table.column_names:
-            wrong = pc.and_(pc.or_(wrong, pc.equal(table[LABEL].fill_null(1), 0)), table[LABEL].is_valid())
-        return table.filter(wrong)
-
-    def _differ(self, table: pa.Table) -> pa.ChunkedArray:
-        """Mark the pairs [pair] that differ in a number or a negation."""
-        if not self._errors_apart or ERRORS[0] not in table.column_names:
-            return pa.chunked_array([np.zeros(table.num_rows, bool)])
-        return pc.or_(*(pc.greater(table[name].fill_null(0), 0) for name in ERRORS))
 
     def _tables(self) -> Iterator[pa.Table]:
         """Read the rows of all sources, and count those that cannot be used."""

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from datasets.builder import Key
 
-from paranmt_hf.corpus.release.release import FOLDERS, key_columns_of, read_tables, release_files, select_rows
-from paranmt_hf.corpus.release.schema import SCHEMA_VERSION, row_numbers
-from paranmt_hf.corpus.statistics.draws import SAMPLE_ROWS, SAMPLE_SEED, filtered_ranges, sample_ids
+from paranmt_hf.corpus.release.release import FOLDERS, read_tables, release_files
+from paranmt_hf.corpus.release.schema import SCHEMA_VERSION, key_columns, row_numbers
+from paranmt_hf.corpus.statistics.draws import SAMPLE_ROWS, SAMPLE_SEED, filtered_ranges, in_ranges, sample_ids
 from paranmt_hf.errors import InputError
 
 FOOTER_BYTES = 1 << 16  # Bytes from the end of a file that hold the footer of any Parquet file of ours
@@ -83,19 +83,24 @@ class ParaNMTBuilder(datasets.ArrowBasedBuilder):
             scores = [table["para_score"].to_numpy() for table in read_tables(files, ["para_score"])]
             arguments["ranges"] = filtered_ranges(np.concatenate(scores))
         if self.config.name == "sample":
-            ids = [row_numbers(table) for table in read_tables(files, key_columns_of(files))]
-            arguments["ids"] = sample_ids(np.concatenate(ids), SAMPLE_ROWS, SAMPLE_SEED)
+            keys = key_columns(pq.read_schema(files[0]).names)
+            numbers = [row_numbers(table) for table in read_tables(files, keys)]
+            arguments["numbers"] = sample_ids(np.concatenate(numbers), SAMPLE_ROWS, SAMPLE_SEED)
         return [datasets.SplitGenerator(datasets.Split.TRAIN, gen_kwargs=arguments)]
 
     def _generate_tables(
         self,
         files: list[str],
         ranges: dict[str, Any] | None = None,
-        ids: np.ndarray | None = None,
+        numbers: np.ndarray | None = None,
     ) -> Iterator[tuple[Key, pa.Table]]:
         for index, path in enumerate(files):
             for group, table in enumerate(read_tables([Path(path)])):
-                yield Key(index, group), select_rows(table, ranges=ranges, ids=ids)
+                if ranges is not None:
+                    table = table.filter(in_ranges(table, ranges))
+                if numbers is not None:
+                    table = table.filter(pa.array(np.isin(row_numbers(table), numbers)))
+                yield Key(index, group), table
 
 
 def _checksum(files: list[Path]) -> str:

@@ -170,6 +170,15 @@ class ReleaseRecord(Record):
         return from_json(SelectionRecord, self.settings["selection"], RELEASE_RECORD)
 
     @property
+    def selections(self) -> list[SelectionRecord]:
+        """The selections from which its rows come, the first one first."""
+        found, last = list[SelectionRecord](), self.selection
+        while last is not None:
+            found.insert(0, last)
+            last = last.before
+        return found
+
+    @property
     def source(self) -> dict[str, Any]:
         """Identity of the input that its rows come from."""
         return next((self.settings[part] for part in ("bitext", "text", "pairs") if part in self.settings), {})

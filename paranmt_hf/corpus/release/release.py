@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,26 +21,31 @@ from paranmt_hf.corpus.release.schema import (
     OPTIONAL,
     arrow_schema,
     describe_missing,
-    key_columns,
     row_numbers,
 )
 from paranmt_hf.corpus.statistics.draws import (
     SAMPLE_ROWS,
     SAMPLE_SEED,
-    Interval,
+    Sample,
     filtered_ranges,
     in_ranges,
-    sample_ids,
 )
 from paranmt_hf.corpus.statistics.release_counts import Statistics
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.client import check_download, fetching
+from paranmt_hf.hub.client import check_download, fetching, is_id, split_revision
 from paranmt_hf.util.files import check_regular, checksum
-from paranmt_hf.util.parquet import check_unique, open_parquet, plain_types, read_schema
+from paranmt_hf.util.parquet import check_unique, open_parquet, plain_types
 from paranmt_hf.util.records import read_json
 
 TEXT = frozenset(column.name for column in COLUMNS if pa.types.is_string(column.type))
 NUMBERS = frozenset(column.name for column in COLUMNS) - TEXT
+TEXT_TYPES = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+NUMBER_TYPES = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+MAX_SHARD_BYTES = 500_000_000
+# Small enough that a stream starts at once and a score filter reads little, large enough to compress well.
+ROW_GROUP_ROWS = 20_000
+FOOTER_BYTES = 4096
+FOLDERS = {"default": "data", "filtered": "filtered", "sample": "sample"}
 
 
 def check_types(schema: pa.Schema, columns: Collection[str], path: Path) -> None:
@@ -50,14 +55,16 @@ def check_types(schema: pa.Schema, columns: Collection[str], path: Path) -> None
         if field.name not in columns:
             continue
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-        is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-        if (field.name in TEXT and not is_text) or (field.name in NUMBERS and not is_number):
-            expected = "text" if field.name in TEXT else "numbers"
-            raise InputError(
-                f"{path}: the column {field.name} holds values of type {field.type}, expected {expected}; write the "
-                "file again"
-            )
+        if field.name in TEXT and not any(is_text(kind) for is_text in TEXT_TYPES):
+            expected = "text"
+        elif field.name in NUMBERS and not any(is_number(kind) for is_number in NUMBER_TYPES):
+            expected = "numbers"
+        else:
+            continue
+        raise InputError(
+            f"{path}: the column {field.name} holds values of type {field.type}, expected {expected}; write the file "
+            "again"
+        )
 
 
 def check_text(table: pa.Table, path: Path, first: int) -> None:
@@ -81,13 +88,6 @@ def _is_valid(column: pa.ChunkedArray | pa.Array) -> bool:
     return True
 
 
-MAX_SHARD_BYTES = 500_000_000
-# Small enough that a stream starts at once and a score filter reads little, large enough to compress well.
-ROW_GROUP_ROWS = 20_000
-FOOTER_BYTES = 4096
-FOLDERS = {"default": "data", "filtered": "filtered", "sample": "sample"}
-
-
 @dataclass
 class Release:
     """A written corpus: its configs, and the statistics of `default`."""
@@ -100,7 +100,8 @@ class Release:
 def write_files(tables: Iterable[pa.Table], folder: Path, schema: pa.Schema) -> list[Path]:
     """Write tables into Parquet files of a bounded size, which are named once their number is known."""
     parts: list[Path] = []
-    groups = rebatch((batch for table in tables for batch in table.combine_chunks().to_batches()), ROW_GROUP_ROWS)
+    batches = (batch for table in tables for batch in table.combine_chunks().to_batches())
+    groups = rebatch(batches, ROW_GROUP_ROWS)
     for first in groups:
         folder.mkdir(parents=True, exist_ok=True)
         parts.append(folder / f"part-{len(parts):05d}.parquet")
@@ -110,9 +111,9 @@ def write_files(tables: Iterable[pa.Table], folder: Path, schema: pa.Schema) -> 
                 # The next row group is expected to be as large as the mean so far; each also has a part in the footer.
                 if (file.tell() / count + FOOTER_BYTES) * (count + 1) > MAX_SHARD_BYTES:
                     break
-    named = [part.with_name(f"train-{index:05d}-of-{len(parts):05d}.parquet") for index, part in enumerate(parts)]
-    for part, path in zip(parts, named, strict=True):
-        part.replace(path)
+    named = []
+    for index, part in enumerate(parts):
+        named.append(part.replace(folder / f"train-{index:05d}-of-{len(parts):05d}.parquet"))
     return named
 
 
@@ -137,40 +138,36 @@ def write_release(tables: Iterable[pa.Table], folder: Path, *, optional: Collect
     caller renames the folder when all is there.
     """
     schema = arrow_schema(optional)
-    statistics = Statistics()
+    statistics, sample = Statistics(), Sample(SAMPLE_ROWS, SAMPLE_SEED)
     scores: list[np.ndarray] = []
-    chosen, sample = np.empty(0, np.int64), schema.empty_table()
 
-    def counted() -> Iterator[pa.Table]:
-        nonlocal chosen, sample
+    def every_row() -> Iterator[pa.Table]:
         for table in tables:
-            if not table.num_rows:
-                continue
             rows = table.select(schema.names).cast(schema)
             statistics.add(rows)
+            sample.add(rows)
             scores.append(rows["para_score"].to_numpy())
-            # A row's lot depends on its id alone, so the sample of all is the sample of the samples.
-            chosen = sample_ids(np.concatenate([chosen, row_numbers(rows)]), SAMPLE_ROWS, SAMPLE_SEED)
-            sample = pa.concat_tables(select_rows(part, ids=chosen) for part in (sample, rows))
             yield rows
 
-    configs = {"default": _write_config(folder, "default", counted(), schema)}
+    default = _write_config(folder, "default", every_row(), schema)
     if not statistics.rows:
         raise InputError(
             "no pairs are left to release: every line was dropped; see the counts above for the reasons. The same "
             "command will find the same: change the input or the settings, or delete the work folder to start again"
         )
+    configs = {"default": default}
     ranges = filtered_ranges(np.concatenate(scores))
     scores.clear()
-    files = [folder / path for path in configs["default"].files]
-    rows = (select_rows(table, ranges=ranges) for table in read_tables(files))
-    filtered = _write_config(folder, "filtered", rows, schema)
+    written = read_tables([folder / path for path in default.files])
+    filtered = _write_config(folder, "filtered", (table.filter(in_ranges(table, ranges)) for table in written), schema)
     # `datasets` cannot stream a config without rows.
     if filtered.rows:
         filtered.selection = {name: list(bounds) for name, bounds in ranges.items()}
         configs["filtered"] = filtered
-    configs["sample"] = _write_config(folder, "sample", [sample.combine_chunks()], schema)
-    configs["sample"].selection = {"rows": len(chosen), "seed": SAMPLE_SEED}
+    drawn = sample.table()
+    drawn = drawn.take(pa.array(np.argsort(row_numbers(drawn)))).combine_chunks()
+    configs["sample"] = _write_config(folder, "sample", [drawn], schema)
+    configs["sample"].selection = {"rows": len(drawn), "seed": SAMPLE_SEED}
     return Release(configs, statistics, schema)
 
 
@@ -191,17 +188,28 @@ def _write_config(folder: Path, config: str, tables: Iterable[pa.Table], schema:
     return written
 
 
-def select_rows(
-    table: pa.Table, *, ranges: dict[str, Interval] | None = None, ids: np.ndarray | None = None
-) -> pa.Table:
-    """Select the rows inside `ranges`, or those whose number (`row_numbers`) is in `ids` (ascending)."""
-    if ranges is not None:
-        return table.filter(in_ranges(table, ranges))
-    if ids is not None and len(ids):
-        own = row_numbers(table)
-        positions = np.minimum(np.searchsorted(ids, own), len(ids) - 1)
-        return table.filter(pa.array(ids[positions] == own))
-    return table
+@dataclass(frozen=True)
+class FoundRelease:
+    """A corpus in a folder or on the Hub, of which one config was fetched and checked against the record."""
+
+    name: str  # Name of the folder, or id on the Hub
+    files: list[Path]  # Parquet files of the config, in order
+    record: ReleaseRecord
+    identity: dict[str, Any]  # What determines the rows: checksums of the files, or id and commit on the Hub
+
+
+def find_release(corpus: str | Path, config: str = "default") -> FoundRelease:
+    """Find a corpus: a folder, or an id on the Hub, which `@` and a revision may follow."""
+    folder = Path(corpus).expanduser()
+    name, revision = split_revision(str(corpus))
+    if folder.exists() or not is_id(name):
+        files, record = release_files(folder, config), read_record(folder, [config])
+        return FoundRelease(folder.resolve().name, files, record, {"files": record.configs[config].files})
+    fetched = fetch_release(name, revision, config)
+    if fetched is None:
+        raise InputError(f"dataset {name!r} is not a corpus of this program; `paranmt import` makes one of it")
+    files, commit = fetched
+    return FoundRelease(name, files, ReleaseRecord.read(files[0].parents[1]), {"dataset": name, "revision": commit})
 
 
 def release_files(folder: Path, config: str = "default") -> list[Path]:
@@ -288,11 +296,6 @@ def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Pa
             check_download(path, name)
         raise
     return files, str(info.sha)
-
-
-def key_columns_of(files: Sequence[Path]) -> list[str]:
-    """The key columns of Parquet files, for `row_numbers`."""
-    return key_columns(read_schema(files[0]).names)
 
 
 def read_tables(

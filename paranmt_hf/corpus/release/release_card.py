@@ -6,10 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from paranmt_hf.corpus.language_models.config import PREFIX
 from paranmt_hf.corpus.release.record import WORDING, ReleaseRecord
 from paranmt_hf.corpus.release.release import FOLDERS
-from paranmt_hf.corpus.release.schema import ANSWERED, COLUMNS, PIVOTED, meanings
+from paranmt_hf.corpus.release.schema import COLUMNS, IMPORTED, MEANINGS, SECOND
 from paranmt_hf.corpus.statistics.release_counts import text_histogram
 from paranmt_hf.hub.cards import render
 from paranmt_hf.hub.languages import LANGUAGES
@@ -33,24 +35,17 @@ def release_card(
     card of a local folder; `notes` are a section by the publisher, in Markdown.
     """
     settings, columns = record.settings, described_columns(record)
-    configs = {
-        name: {**vars(config), "chosen": _chosen(name, config.selection)} for name, config in record.configs.items()
-    }
     values = {
-        **vars(record),
+        "record": record,
         "license": License.parse(record.license, listed=False),
         "kind": pair_kind(record),
-        "made_by": record.made_by,
-        "language": record.language,
         "wanted": settings.get("pairs", {}).get("wanted"),
         "hypotheses": settings.get("translator", {}).get("hypotheses", 1),
         "translator": (settings.get("translator") or settings.get("paraphraser") or {}).get("model", ""),
         "pivot": settings.get("pivot", {}).get("model", ""),
-        "configs": configs,
+        "chosen": {name: _chosen(name, config.selection) for name, config in record.configs.items()},
         "columns": columns,
-        "names": record.columns,
         "made": {part: _filled(value) for part, value in settings.items() if part != "selection"},
-        "selections": _selections(settings.get("selection")),
         "picture": HISTOGRAMS_PICTURE if picture else None,
         "text_histogram": text_histogram(record.statistics.histogram),
         "repository": repository,
@@ -74,12 +69,15 @@ def pair_kind(record: ReleaseRecord) -> str:
 
 
 def _header(record: ReleaseRecord, columns: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-    kind, made_by = pair_kind(record), record.made_by
-    found = kind not in ("mined", "imported") or made_by != "machine"
-    generated = kind not in ("mined", "imported") or made_by == "machine"
-    creators = ["found"] * (found or kind == "imported") + ["machine-generated"] * generated
-    source = record.source
-    features = [{"name": column["name"], "dtype": column["type"]} for column in columns]
+    kind, source = pair_kind(record), record.source
+    translated = kind not in ("mined", "imported")
+    creators, tags = [], ["paraphrase", "paranmt"]
+    if translated or kind == "imported" or record.made_by != "machine":
+        creators.append("found")
+    if translated or record.made_by == "machine":
+        creators.append("machine-generated")
+    if kind in ("built", "pivoted", "answered"):
+        tags.insert(1, "back-translation")
     header: dict[str, Any] = {
         "pretty_name": " ".join((record.title or record.name).split()),
         **License.parse(record.license, listed=False).header,
@@ -89,13 +87,13 @@ def _header(record: ReleaseRecord, columns: Sequence[Mapping[str, str]]) -> dict
         "source_datasets": [f"extended|{source['dataset']}" if source.get("kind") == "hub" else "extended|other"],
         "task_categories": ["sentence-similarity", "text-generation"],
         "size_categories": [size_category(record.configs["default"].rows)],
-        "tags": ["paraphrase", *(["back-translation"] * (kind in ("built", "pivoted", "answered"))), "paranmt"],
+        "tags": tags,
         "configs": [],
         "dataset_info": [],
     }
+    features = [{"name": column["name"], "dtype": column["type"]} for column in columns]
     for name, config in record.configs.items():
-        folder = next(iter(config.files)).split("/")[0]
-        files = [{"split": "train", "path": f"{folder}/train-*.parquet"}]
+        files = [{"split": "train", "path": f"{FOLDERS[name]}/train-*.parquet"}]
         default = {"default": True} if name == "default" else {}
         header["configs"].append({"config_name": name, **default, "data_files": files})
         # Without `splits`: `datasets` would compare them with the rows that `filters=` leaves, and refuse. The counts
@@ -119,8 +117,10 @@ def _chosen(name: str, selection: Mapping[str, Any]) -> str:
         return f"at most 1,000 sampled at random, seed {selection['seed']}"
     parts = []
     for column, (low, high) in selection.items():
-        parts += [f"{column} >= {low:.4f}"] if low is not None else []
-        parts += [f"{column} <= {high}"] if high is not None else []
+        if low is not None:
+            parts.append(f"{column} >= {low:.4f}")
+        if high is not None:
+            parts.append(f"{column} <= {high}")
     return ", ".join(parts)
 
 
@@ -131,26 +131,27 @@ def _filled(value: Any) -> Any:  # noqa: ANN401 - JSON values
     return {name: part for name, part in value.items() if part not in (None, [], {}) and name not in WORDING}
 
 
-def _selections(selection: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
-    """The corpora from which the rows were selected, the first selection first."""
-    return [] if not selection else [*_selections(selection.get("before")), selection]
-
-
 def described_columns(record: ReleaseRecord) -> list[dict[str, str]]:
     """Name, type and meaning of each column of a corpus."""
-    said = meanings(record.made_by, record.source, LANGUAGES.get(record.language, "English"))
-    if "pivot" in record.settings:
-        said |= PIVOTED
-    if record.settings.get("translator", {}).get("model", "").startswith(PREFIX):
-        said |= ANSWERED
+    kind, source = pair_kind(record), record.source
+    meanings = {column.name: column.meaning for column in COLUMNS}
+    meanings["reference"] = meanings["reference"].replace("English", LANGUAGES.get(record.language, "English"))
+    if record.made_by is not None:
+        meanings |= IMPORTED | {"translation": SECOND[record.made_by]}
+    meanings |= MEANINGS.get(kind, {})
     if "rank" in record.columns:
-        said["translation"] = f"{said['translation'].replace('best hypothesis', 'hypothesis')}, that of this rank"
-    return [
-        {
-            "name": column.name,
-            "type": {"float": "float32"}.get(str(column.type), str(column.type)),
-            "meaning": said[column.name],
-        }
-        for column in COLUMNS
-        if column.name in record.columns
-    ]
+        translation = meanings["translation"].replace("best hypothesis", "hypothesis")
+        meanings["translation"] = f"{translation}, that of this rank"
+    columns = source.get("columns")
+    if isinstance(columns, Mapping) and "origin" in columns:
+        meanings["origin"] = f"what stands in the input's column {columns['origin']!r} (null where that is empty)"
+    if source.get("kind") == "preset" and source.get("label_meaning"):
+        meanings["label"] = str(source["label_meaning"])
+    if source.get("kind") == "phrases":
+        meanings["ppdb_score"] = f"the feature {source.get('score')} of PPDB (null where that is NA)"
+    described = []
+    for column in COLUMNS:
+        if column.name in record.columns:
+            dtype = "float32" if column.type == pa.float32() else str(column.type)
+            described.append({"name": column.name, "type": dtype, "meaning": meanings[column.name]})
+    return described

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -166,31 +166,34 @@ IMPORTED = {
     "reference_length": "number of word tokens of the first sentence",
     "translation_length": "number of word tokens of the second sentence",
 }
-# And in one of pairs that were found by mining.
-MINED = {
-    "id": "rank of the pair among those that were mined, best first, from 0",
-    "reference": "the sentence of the pair that comes first in the input, as written, white space normalised",
-    "translation": "the sentence that was found to mean about the same",
-    "origin": "`mined`: the two sentences did not come as a pair",
-}
-# And in one whose second sentences a language model wrote.
-ANSWERED = {
-    "translation": "a language model's translation of the foreign side",
-    "translation_score": "mean log-probability (natural logarithm, at most 0) of the tokens of the language model's "
-    "answer; null where the server gives none",
-}
-PARAPHRASED = {
-    **ANSWERED,
-    "id": "number of the sentence in the input, from 0; stable across runs",
-    "reference": "the sentence of the input, as written, white space normalised",
-    "translation": "a language model's paraphrase of it",
-}
-# And in one that was made from text without a bitext.
-PIVOTED = {
-    "id": "line number in the text, from 0; stable across runs",
-    "reference": "the sentence, as written, white space normalised",
-    "translation": "best hypothesis of the second translation model for what the first one made of the sentence",
-    "source": "the sentence in the language between, as the first translation model gave it",
+# Meanings of columns in a corpus of a kind (`release_card.pair_kind`), unlike those of a bitext.
+_ANSWER_SCORE = (
+    "mean log-probability (natural logarithm, at most 0) of the tokens of the language model's answer; null where the "
+    "server gives none"
+)
+MEANINGS = {
+    "mined": {
+        "id": "rank of the pair among those that were mined, best first, from 0",
+        "reference": "the sentence of the pair that comes first in the input, as written, white space normalised",
+        "translation": "the sentence that was found to mean about the same",
+        "origin": "`mined`: the two sentences did not come as a pair",
+    },
+    "answered": {
+        "translation": "a language model's translation of the foreign side",
+        "translation_score": _ANSWER_SCORE,
+    },
+    "paraphrased": {
+        "id": "number of the sentence in the input, from 0; stable across runs",
+        "reference": "the sentence of the input, as written, white space normalised",
+        "translation": "a language model's paraphrase of it",
+        "translation_score": _ANSWER_SCORE,
+    },
+    "pivoted": {
+        "id": "line number in the text, from 0; stable across runs",
+        "reference": "the sentence, as written, white space normalised",
+        "translation": "best hypothesis of the second translation model for what the first one made of the sentence",
+        "source": "the sentence in the language between, as the first translation model gave it",
+    },
 }
 SECOND: dict[MadeBy, str] = {
     "machine": "second sentence of the pair, a machine translation that was imported",
@@ -237,27 +240,3 @@ def describe_missing(where: object, missing: Collection[str]) -> str:
             f"; `paranmt score CORPUS --add {' '.join(added)}` makes {'it' if added == names else ', '.join(added)}"
         )
     return text
-
-
-def meanings(made_by: MadeBy | None, source: Mapping[str, Any], language: str = "English") -> dict[str, str]:
-    """Explain each column of a corpus in a sentence.
-
-    `made_by` wrote the second sentences of imported pairs; None if this package translated. The `source` is the
-    identity of the input; its `columns` say what became which column.
-    """
-    found = {column.name: column.meaning for column in COLUMNS}
-    found["reference"] = found["reference"].replace("English", language)
-    if made_by is not None:
-        found |= {**IMPORTED, "translation": SECOND[made_by]}
-    if source.get("kind") == "mined":
-        found |= MINED
-    if source.get("paraphrased"):
-        found |= PARAPHRASED
-    columns = source.get("columns")
-    if isinstance(columns, Mapping) and "origin" in columns:
-        found["origin"] = f"what stands in the input's column {columns['origin']!r} (null where that is empty)"
-    if source.get("kind") == "preset" and source.get("label_meaning"):
-        found["label"] = str(source["label_meaning"])
-    if source.get("kind") == "phrases":
-        found["ppdb_score"] = f"the feature {source.get('score')} of PPDB (null where that is NA)"
-    return found

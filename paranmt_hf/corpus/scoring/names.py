@@ -18,6 +18,7 @@ from functools import cache
 from importlib import resources
 
 from paranmt_hf.corpus.scoring.addresses import has_address
+from paranmt_hf.corpus.scoring.chunks import CAPITAL, ENDS, LETTERS, OPENS, PLAIN, TAIL
 from paranmt_hf.corpus.scoring.items import Claim, Statement, condition
 from paranmt_hf.corpus.scoring.number_words import HUNDREDS, ORDINALS, ROMAN, SCALES, TENS, UNITS
 
@@ -89,7 +90,6 @@ PEOPLES = {
     }.items()
     for word in words.split()
 }
-CAPITAL, LETTERS, ENDS, OPENS, TAIL, PLAIN = (1 << bit for bit in range(13, 19))
 OPENING = "opening"
 WORD = re.compile(r"[^\W\d_]+")
 CLOSING, ENDING = "\"')]}\u201d\u2019\u00bb", (".", "!", "?", ":", ";", "\u2026")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from paranmt_hf.corpus.scoring.addresses import ADDRESS, has_address
+from paranmt_hf.corpus.scoring.chunks import AND, CENT, HALF, HALF_DAY, NUMBER, PART, PER, SCALE, A
 from paranmt_hf.corpus.scoring.measures import CURRENCIES, FRACTIONS, LOWER_CASE, MEASURES, OPPOSED
 
 UNITS = {
@@ -90,9 +91,6 @@ WORDS |= {*CONFIRMING, *MEASURES, *OPPOSED, "degree", "degrees"} - {"m"}
 # Abbreviations of months are also names and parts of words: only in this spelling.
 SPELT = {month.capitalize() for month in MONTHS if len(month) < 5} | {"March", "August"}
 
-# Bits of a chunk.
-NUMBER, SCALE, AND, PER, CENT, HALF_DAY = (1 << bit for bit in range(6))
-HALF, A, PART = (1 << bit for bit in range(19, 22))
 JOINING = {"and": AND, "per": PER, "cent": CENT, "am": HALF_DAY, "pm": HALF_DAY, "oclock": HALF_DAY, "a": A}
 JOINING["m"] = NUMBER
 DIGIT = re.compile(r"[0-9]")

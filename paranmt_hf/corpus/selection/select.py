@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import pyarrow as pa
 
 from paranmt_hf.corpus.release.record import ReleaseRecord, SelectionRecord, identity_of
-from paranmt_hf.corpus.release.release import fetch_release, read_record, release_files, write_release
+from paranmt_hf.corpus.release.release import find_release, read_record, write_release
 from paranmt_hf.corpus.release.release_run import Built, write_card
 from paranmt_hf.corpus.release.schema import COLUMNS, OPTIONAL
 from paranmt_hf.corpus.selection.dropped_rows import DroppedRows, dropped_file, dropped_lines
@@ -26,7 +26,6 @@ from paranmt_hf.corpus.selection.filters import Filter
 from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
 from paranmt_hf.corpus.selection.run_filters import FilterRun, ReleaseRows, Verdicts, took_long
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.util.files import refuse_inside, replacing, shown_path
 from paranmt_hf.util.markers import AlsoWrites, RunOnly
 from paranmt_hf.util.progress import Progress
@@ -120,20 +119,9 @@ class _Selection:
     @classmethod
     def of(cls, release: str | Path, config: ReleaseFilter) -> _Selection:
         """Find a corpus in a folder or on the Hub, and check its files and columns."""
-        folder = Path(release).expanduser()
-        name, revision = split_revision(str(release))
-        if folder.exists() or not is_id(name):
-            record, files, name = read_record(folder, ["default"]), release_files(folder), folder.resolve().name
-        else:
-            fetched = fetch_release(name, revision, "default")
-            if fetched is None:
-                raise InputError(
-                    f"dataset {name!r} is not a corpus of this program; bring it in with `paranmt build` first"
-                )
-            files, _ = fetched
-            record = ReleaseRecord.read(files[0].parents[1], f"dataset {name!r}")
-        rows = ReleaseRows(files)
-        found = cls(name, rows, record, config.filters(rows.schema, record.language))
+        corpus = find_release(release)
+        rows = ReleaseRows(corpus.files)
+        found = cls(corpus.name, rows, corpus.record, config.filters(rows.schema, corpus.record.language))
         if not found.filters:
             raise InputError(
                 "nothing says which rows are kept: give at least one filter, such as `tenths` or `sample`"

@@ -1,214 +1,18 @@
-"""The choice of the engine by settings, machine and model; and CTranslate2, several times as fast on a CPU.
-
-It translates with the same models and the same search as transformers.
-"""
+"""The choice of the engine by settings, machine and model."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
-import math
-import os
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, get_args
 
-import torch
-
-from paranmt_hf.corpus.translation.transformers import BatchTranslator, Checkpoint, TransformersTranslator
-from paranmt_hf.corpus.translation.translator import (
-    LENGTH_PENALTY,
-    Dtype,
-    Engine,
-    Translator,
-    TranslatorConfig,
-    default_batch_tokens,
-    resolve_device,
-)
-from paranmt_hf.errors import InputError
-from paranmt_hf.hub.pretrained import read_encoder_decoder
-from paranmt_hf.util.files import make_once
-from paranmt_hf.util.optional import require
+from paranmt_hf.corpus.translation.checkpoint import Checkpoint
+from paranmt_hf.corpus.translation.ctranslate2 import CTranslate2Translator, UnsupportedError, check_suitable
+from paranmt_hf.corpus.translation.transformers import TransformersTranslator
+from paranmt_hf.corpus.translation.translator import Dtype, Engine, Translator, TranslatorConfig
 
 logger = logging.getLogger(__name__)
-
-ARCHITECTURES = ("marian", "m2m_100")
-CONVERSION = 1  # To be raised if the conversion changes, so that folders of an earlier version are not used
-
-
-class UnsupportedError(InputError):
-    """CTranslate2 does not support this model with these settings; transformers does."""
-
-
-def cache_folder() -> Path:
-    """Folder of the converted models: `PARANMT_CACHE`, else the user's cache."""
-    root = os.environ.get("PARANMT_CACHE")
-    return (Path(root).expanduser() if root else Path.home() / ".cache" / "paranmt_hf") / "ctranslate2"
-
-
-def converted(checkpoint: Checkpoint) -> Path:
-    """Convert a model, or find it in the cache; returns its folder, in float32.
-
-    The folder is named after the model's checksum and the version of CTranslate2.
-    """
-    version = require("ctranslate2", "ctranslate2").__version__
-    files = checkpoint.files
-    key = hashlib.sha256(f"{files.name}\n{files.revision}\n{version}\n{CONVERSION}".encode()).hexdigest()
-
-    def make(folder: Path) -> None:
-        logger.info("converting %s for CTranslate2 into %s", files.name, folder)
-        _convert(checkpoint, folder)
-
-    return make_once(cache_folder() / key, make, advice="make room, or name another folder in PARANMT_CACHE")
-
-
-def check_suitable(config: TranslatorConfig, checkpoint: Checkpoint) -> None:
-    """Raise an `UnsupportedError` if CTranslate2 cannot run this model with these settings; reads no weights."""
-    if config.sample or config.beam_groups > 1:
-        # Its random numbers are one stream for each thread, so a sample would depend on the sentences before it.
-        raise UnsupportedError(
-            "backend ctranslate2 has no diverse beams, and its samples depend on the batch; use backend transformers"
-        )
-    device, dtype = resolve_device(config.device).partition(":")[0], config.resolved_dtype
-    ctranslate2 = require("ctranslate2", "ctranslate2")
-    # A build without GPU support raises instead of answering.
-    usable = device == "cpu" or ctranslate2.get_cuda_device_count() > 0
-    supported = ctranslate2.get_supported_compute_types(device) if usable else ["nothing: it sees no GPU"]
-    if dtype not in supported:
-        raise UnsupportedError(
-            f"dtype {dtype!r} is not one that CTranslate2 can use on this {device}: {', '.join(sorted(supported))}"
-        )
-    model, name = checkpoint.config, checkpoint.files.name
-    if model.model_type not in ARCHITECTURES:
-        raise UnsupportedError(
-            f"backend ctranslate2 takes {' and '.join(ARCHITECTURES)} models, and {name!r} is a {model.model_type} "
-            "model; use backend transformers"
-        )
-    # The converter cuts the last row and starts from zeros, which is right only for these.
-    if model.model_type == "marian" and not (
-        model.share_encoder_decoder_embeddings and checkpoint.pad == checkpoint.start[0] == model.vocab_size - 1
-    ):
-        raise UnsupportedError(
-            f"backend ctranslate2 needs one vocabulary for both sides with the padding symbol last, which {name!r} "
-            "has not; use backend transformers"
-        )
-
-
-class _Rows:
-    """The tokenizer as the converter needs it: one name for every row of the embedding, in order.
-
-    Some tokenizers leave language codes out of their vocabulary, and then the converter counts wrongly.
-    """
-
-    def __init__(self, checkpoint: Checkpoint) -> None:
-        tokenizer, size = checkpoint.tokenizer, checkpoint.config.vocab_size
-        self.bos_token, self.eos_token, self.unk_token = tokenizer.bos_token, tokenizer.eos_token, tokenizer.unk_token
-        self.special_tokens_map: dict[str, str] = {}
-        self.num_madeup_words = 0
-        known = {index: token for token, index in tokenizer.get_vocab().items()}
-        self._names = [known.get(index, f"<row {index}>") for index in range(size)]
-
-    def get_vocab(self) -> dict[str, int]:
-        return {name: index for index, name in enumerate(self._names)}
-
-    def convert_ids_to_tokens(self, index: int) -> str:
-        return self._names[index]
-
-
-def _convert(checkpoint: Checkpoint, target: Path) -> None:
-    from ctranslate2.converters import TransformersConverter
-
-    model = read_encoder_decoder(checkpoint.files, torch.float32, "translation model")
-    if checkpoint.config.model_type == "marian" and model.get_input_embeddings().weight[checkpoint.pad].any():
-        raise UnsupportedError(
-            f"backend ctranslate2 starts from zeros and {checkpoint.files.name!r} from a trained start symbol; "
-            "use backend transformers"
-        )
-    converter = TransformersConverter(str(checkpoint.files.folder))
-    # The converter's own loading would accept pickled weights and keep the folder's number format.
-    converter.load_model = lambda *_, **__: model
-    converter.load_tokenizer = lambda *_, **__: _Rows(checkpoint)
-    try:
-        # The converter makes the folder itself.
-        target.rmdir()
-        converter.convert(str(target))
-    except (ValueError, NotImplementedError, KeyError, AttributeError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise UnsupportedError(f"CTranslate2 cannot convert {checkpoint.files.name!r}: {reason}") from error
-
-
-class CTranslate2Translator(BatchTranslator):
-    """Translates with CTranslate2 (ParaNMT-50M, section 3), on as many threads as torch if none are given.
-
-    It finds what `TransformersTranslator` finds, with one exception: right after a language token it accepts the end
-    only as first choice, so an empty hypothesis is not among the first `beam` complete ones.
-    """
-
-    def __init__(
-        self, config: TranslatorConfig, checkpoint: Checkpoint | None = None, threads: int | None = None
-    ) -> None:
-        checkpoint = checkpoint or Checkpoint(config)
-        check_suitable(config, checkpoint)
-        device, _, index = resolve_device(config.device).partition(":")
-        # Several batches at once use many cores better than many cores at one batch; a GPU takes one batch at a time.
-        workers = (threads or torch.get_num_threads()) if device == "cpu" else 1
-        batch_tokens = config.batch_tokens or default_batch_tokens(device)
-        super().__init__(checkpoint, batch_tokens=batch_tokens, workers=workers, count=config.hypotheses)
-        self._beam = config.beam
-        folder = converted(checkpoint)
-        self._tokens = json.loads((folder / "shared_vocabulary.json").read_text(encoding="utf8"))
-        self._ids = {token: index for index, token in enumerate(self._tokens)}
-        self._engine = _open(folder, device, int(index or 0), config.resolved_dtype, workers)
-        self.identity = checkpoint.identity(config, "ctranslate2")
-
-    def search(self, sources: list[list[int]]) -> tuple[list[list[int]], list[float]]:
-        """Find the best hypotheses and their scores for each source of one batch."""
-        prefix = [self._tokens[index] for index in self._checkpoint.start[1:]]
-        results = self._engine.translate_batch(
-            [[self._tokens[index] for index in source] for source in sources],
-            target_prefix=[prefix] * len(sources) if prefix else None,
-            beam_size=self._beam,
-            num_hypotheses=self._count,
-            length_penalty=LENGTH_PENALTY,
-            max_input_length=0,
-            max_decoding_length=self._checkpoint.max_target_tokens + len(prefix),
-            min_decoding_length=0,
-            return_scores=True,
-            return_end_token=True,
-        )
-        hypotheses, scores = [], []
-        for result in results:
-            own = [[self._ids[token] for token in tokens[len(prefix) :]] for tokens in result.hypotheses]
-            missing = self._count - len(own)
-            hypotheses += own + own[:1] * missing
-            scores += list(result.scores) + list(result.scores[:1]) * missing
-        # CTranslate2 divides by a length that counts the prefix.
-        means = [
-            # No token at all, not even the end: an empty hypothesis, which has no score.
-            score * (len(ids) + len(prefix)) / len(ids) if ids else math.nan
-            for score, ids in zip(scores, hypotheses, strict=True)
-        ]
-        return hypotheses, means
-
-
-def _open(folder: Path, device: str, index: int, dtype: str, workers: int) -> Any:  # noqa: ANN401
-    import ctranslate2
-
-    try:
-        return ctranslate2.Translator(
-            str(folder),
-            device=device,
-            device_index=index,
-            compute_type=dtype,
-            inter_threads=workers,
-            intra_threads=1 if device == "cpu" else 0,
-        )
-    except RuntimeError as error:
-        raise InputError(
-            f"CTranslate2 cannot open the converted model {str(folder)!r} ({error}); if it is damaged, remove it"
-        ) from error
 
 
 def load_translator(config: TranslatorConfig, threads: int | None = None) -> Translator:
@@ -222,7 +26,7 @@ def load_translator(config: TranslatorConfig, threads: int | None = None) -> Tra
 def translator_identity(config: TranslatorConfig) -> dict[str, Any]:
     """The `identity` of `load_translator(config)`, without loading weights; all files are hashed."""
     checkpoint = Checkpoint(config)
-    return checkpoint.identity(config, "ctranslate2" if _takes_ctranslate2(config, checkpoint) else "transformers")
+    return checkpoint.identity("ctranslate2" if _takes_ctranslate2(config, checkpoint) else "transformers")
 
 
 def follow_record(config: TranslatorConfig, recorded: Mapping[str, Any] | None) -> TranslatorConfig:

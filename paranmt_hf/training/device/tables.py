@@ -18,7 +18,6 @@ import numpy as np
 import torch
 from torch.nn.functional import embedding_bag
 
-from paranmt_hf.training.device.plan import TablePlan
 from paranmt_hf.training.optimizers import ADAGRAD_START, BETA1, BETA2, Schedule
 
 PART_ROWS = 1 << 16  # Rows that are brought up to date together
@@ -170,8 +169,8 @@ class DeviceTable:
         self.reader, self.optimizer, self.frozen, self.fixed = reader, optimizer, frozen, fixed
         self._pull = pull
         self._device = optimizer.table.device
-        # Bounds of the units of a step, and of the rows that a process sends in a step; 0 if not known yet.
-        self.bound = self.row_bound = 0
+        # Bound of the units of a step; 0 if not known yet.
+        self.bound = 0
         self._everything = torch.arange(len(optimizer.table), device=self._device) if pull else None
         self._initial = optimizer.table.clone() if pull else None
         self._zero = torch.zeros(1, dtype=torch.long, device=self._device)
@@ -183,17 +182,17 @@ class DeviceTable:
     @property
     def shapes(self) -> Hashable:
         """A key that changes when the memory or the shapes of a step change."""
-        return len(self._local[0]), len(self._ids), len(self._starts), self.bound, self.row_bound
+        return len(self._local[0]), len(self._ids), len(self._starts), self.bound
 
     def load(
-        self, plan: TablePlan, rows: torch.Tensor, ids: torch.Tensor, starts: torch.Tensor, lengths: torch.Tensor
+        self, own_units: int, rows: torch.Tensor, ids: torch.Tensor, starts: torch.Tensor, lengths: torch.Tensor
     ) -> None:
-        """Begin a mega-batch: read its rows and the units of its sentences, given its plan on host and device."""
+        """Begin a mega-batch: read its rows and the units of its sentences; arguments as in `LocalRows`."""
         if self._everything is not None:
             ids, rows = rows.index_select(0, ids), self._everything
         self._make_room(rows=len(rows), units=len(ids), sentences=len(starts))
         # A first guess: negatives are somewhat longer than the pairs.
-        self.raise_bound(int(2 * plan.own_units * ROOM) if not self.bound else plan.own_units)
+        self.raise_bound(int(2 * own_units * ROOM) if not self.bound else own_units)
         self._rows = rows.long()
         self.optimizer.read(self._rows, self._local)
         self._ids[: len(ids)].copy_(ids)
@@ -210,11 +209,6 @@ class DeviceTable:
         if units > self.bound:
             self.bound = _round_up(units)
             self._places = torch.arange(self.bound, device=self._device)
-
-    def fit_row_bound(self, rows: int) -> None:
-        """Set the maximum number of rows sent in a step, and raise it later if it is too small."""
-        if not self.row_bound or rows > self.row_bound:
-            self.row_bound = _round_up(int(rows * ROOM))
 
     def encode_all(self) -> torch.Tensor:
         """Encode all sentences of the mega-batch [sentence, dimension]."""
@@ -242,37 +236,16 @@ class DeviceTable:
 
     def gradient(self, units: StepUnits, gradient: torch.Tensor) -> torch.Tensor:
         """Gradient of the local rows [row, dimension] from that of some sentences [sentence, dimension]."""
-        rows = self.no_gradient()
-        rows.index_add_(0, units.rows, _of_units(units, gradient))
-        return rows
-
-    def no_gradient(self) -> torch.Tensor:
-        """Gradient of zeros for the local rows [row, dimension]."""
-        return torch.zeros_like(self._local[0])
-
-    def sparse_gradient(
-        self, units: StepUnits | None, gradient: torch.Tensor | None
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """List the distinct rows of some sentences with their gradients.
-
-        Given the gradient of the sentences [sentence, dimension], returns rows [row], as many in any case, their
-        gradient [row, dimension], and how many there are; see `distinct`.
-        """
-        bound, weight = self.row_bound or self.bound, self._local[0]
-        rows = units.rows if units is not None else self._zero[:0]
-        listed, places, count = distinct(rows, len(weight), bound)
-        own = weight.new_zeros(bound + 1, weight.shape[1])
-        if units is not None and gradient is not None:
-            own.index_add_(0, places.index_select(0, rows), _of_units(units, gradient))
-        return listed, own[:bound], count
-
-    def complete(self, gradient: torch.Tensor) -> None:
-        """Add the regularisation to the gradient of the local rows [row, dimension]; zero that of a frozen row."""
+        weight = self._local[0]
+        share = torch.cat([gradient * units.share[:, None], gradient.new_zeros(1, gradient.shape[1])])
+        rows = torch.zeros_like(weight)
+        rows.index_add_(0, units.rows, share.index_select(0, units.sentences))
         if self._initial is not None:
             pulled = slice(len(self._initial))
-            gradient[pulled].add_(self._local[0][pulled] - self._initial, alpha=2 * self._pull)
+            rows[pulled].add_(weight[pulled] - self._initial, alpha=2 * self._pull)
         if self.frozen:
-            gradient[0].zero_()
+            rows[0].zero_()
+        return rows
 
     def update(self, gradient: torch.Tensor) -> None:
         """Update the local rows with their gradient [row, dimension]."""
@@ -293,26 +266,5 @@ class DeviceTable:
             self._starts, self._lengths = torch.zeros(2, sentences, dtype=torch.long, device=self._device)
 
 
-def _of_units(units: StepUnits, gradient: torch.Tensor) -> torch.Tensor:
-    """Gradient of each unit [bound, dimension] from that of the sentences [sentence, dimension]."""
-    share = torch.cat([gradient * units.share[:, None], gradient.new_zeros(1, gradient.shape[1])])
-    return share.index_select(0, units.sentences)
-
-
 def _round_up(number: int) -> int:
     return -(-number // GRAIN) * GRAIN
-
-
-def distinct(rows: torch.Tensor, count: int, bound: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """List the distinct rows among some [unit], in a fixed shape; the last row of a table of `count` rows is unused.
-
-    Returns the rows, ascending, padded with the unused row [bound]; the position of each row of the table in that
-    list, or its length [row]; and the number of distinct rows, which may be above the bound.
-    """
-    used = torch.zeros(count, dtype=torch.int32, device=rows.device).index_fill_(0, rows, 1)
-    used[-1:].zero_()
-    places = (used.cumsum(0) - 1).masked_fill_(used == 0, bound).clamp_(max=bound)
-    listed = torch.full((bound + 1,), count - 1, device=rows.device)
-    # Rows that are not listed are written behind the end, which is cut off.
-    listed.scatter_(0, places, torch.arange(count, device=rows.device))
-    return listed[:bound], places, used.sum()

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf import import_pairs
-from paranmt_hf.calibration.calibrate import read_rated_pairs
+from paranmt_hf.calibration.rated_pairs import read_rated_pairs
 from paranmt_hf.corpus.reading.bitext import TextInput
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.reading.readers import Report

@@ -3,7 +3,8 @@
 import pyarrow as pa
 
 from paranmt_hf.corpus.scoring import addresses, names, number_words, numbers
-from paranmt_hf.corpus.scoring import mismatch_columns as negation
+from paranmt_hf.corpus.scoring import chunks as marked
+from paranmt_hf.corpus.scoring.negations import negation_bits
 from paranmt_hf.text.normal_form import normal_form
 
 
@@ -41,14 +42,14 @@ def numbers_of(sentence):
     for index, (chunk, mark) in enumerate(zip(chunks, marks, strict=True)):
         before, after = neighbours(marks, index)
         inside = (
-            mark & number_words.NUMBER
-            or (mark & number_words.AND and before & number_words.SCALE and after & number_words.NUMBER)
-            or (mark & number_words.PER and after & number_words.CENT)
-            or (mark & number_words.CENT and before & number_words.PER)
-            or (mark & number_words.HALF_DAY and before & number_words.NUMBER)
-            or (mark & number_words.A and before & number_words.HALF and after & number_words.SCALE)
+            mark & marked.NUMBER
+            or (mark & marked.AND and before & marked.SCALE and after & marked.NUMBER)
+            or (mark & marked.PER and after & marked.CENT)
+            or (mark & marked.CENT and before & marked.PER)
+            or (mark & marked.HALF_DAY and before & marked.NUMBER)
+            or (mark & marked.A and before & marked.HALF and after & marked.SCALE)
             or begins_part(marks, index)
-            or (mark & number_words.AND and before & number_words.NUMBER and begins_part(marks, index + 1))
+            or (mark & marked.AND and before & marked.NUMBER and begins_part(marks, index + 1))
         )
         if inside:
             if last == index - 1:
@@ -62,9 +63,9 @@ def numbers_of(sentence):
 
 def begins_part(marks, index):
     """Whether a chunk is the first of `a half` or `a third`."""
-    if index + 1 >= len(marks) or not marks[index] & number_words.A:
+    if index + 1 >= len(marks) or not marks[index] & marked.A:
         return False
-    return bool(marks[index + 1] & (number_words.HALF | number_words.PART))
+    return bool(marks[index + 1] & (marked.HALF | marked.PART))
 
 
 def number_mismatch(reference, translation):
@@ -72,26 +73,26 @@ def number_mismatch(reference, translation):
 
 
 def negations_of(sentence):
-    marks = [flags(negation.negation_bits, chunk) for chunk in chunks_of(sentence)]
+    marks = [flags(negation_bits, chunk) for chunk in chunks_of(sentence)]
     count = 0
     for index, mark in enumerate(marks):
         before, after = neighbours(marks, index)
-        taken = mark & negation.IS_NOT and (after & negation.TAKES_NOT or before & negation.IS_OR)
-        taken = taken or (mark & negation.IS_NO and after & negation.TAKES_NO)
+        taken = mark & marked.IS_NOT and (after & marked.TAKES_NOT or before & marked.IS_OR)
+        taken = taken or (mark & marked.IS_NO and after & marked.TAKES_NO)
         taken = taken or turned(marks, index)
-        taken = taken or (mark & negation.NEGATIVE and index and turned(marks, index - 1))
-        count += bool(mark & negation.NEGATES and not taken)
-    return count, any(mark & negation.CONFIRMS for mark in marks)
+        taken = taken or (mark & marked.NEGATIVE and index and turned(marks, index - 1))
+        count += bool(mark & marked.NEGATES and not taken)
+    return count, any(mark & marked.CONFIRMS for mark in marks)
 
 
 def turned(marks, index):
     """Whether a negation is followed by a negative word, with up to two words of degree between them."""
     ahead = index + 1
-    while ahead < min(index + 3, len(marks)) and marks[ahead] & negation.DEGREE:
-        if marks[ahead] & negation.NEGATIVE:
+    while ahead < min(index + 3, len(marks)) and marks[ahead] & marked.DEGREE:
+        if marks[ahead] & marked.NEGATIVE:
             break
         ahead += 1
-    return bool(marks[index] & negation.TURNS and ahead < len(marks) and marks[ahead] & negation.NEGATIVE)
+    return bool(marks[index] & marked.TURNS and ahead < len(marks) and marks[ahead] & marked.NEGATIVE)
 
 
 def negation_mismatch(reference, translation):
@@ -104,19 +105,19 @@ def names_of(sentence):
     marks = [flags(names.name_bits, chunk) for chunk in chunks]
     runs, last = [], -2
     for index, (chunk, mark) in enumerate(zip(chunks, marks, strict=True)):
-        if not mark & names.CAPITAL:
+        if not mark & marked.CAPITAL:
             continue
         before, _ = neighbours(marks, index)
-        opens = index == 0 or bool(before & names.ENDS or mark & names.OPENS)
-        if last == index - 1 and not opens and not before & names.TAIL:
+        opens = index == 0 or bool(before & marked.ENDS or mark & marked.OPENS)
+        if last == index - 1 and not opens and not before & marked.TAIL:
             runs[-1][1].append(chunk)
         else:
             runs.append((opens, [chunk]))
         last = index
     readings = [names.names_in(" " * opens + " ".join(run)) for opens, run in runs]
-    capitals = sum(bool(mark & names.CAPITAL) for mark in marks)
-    headline = 2 * capitals > sum(bool(mark & names.LETTERS) for mark in marks)
-    headline = headline and not any(mark & names.PLAIN for mark in marks)
+    capitals = sum(bool(mark & marked.CAPITAL) for mark in marks)
+    headline = 2 * capitals > sum(bool(mark & marked.LETTERS) for mark in marks)
+    headline = headline and not any(mark & marked.PLAIN for mark in marks)
     claims = [] if headline else [c for r in readings for c in r.claims]
     words = [key for chunk in chunks for key in names.name_keys(chunk, names.WORD.findall(chunk))]
     return claims, [*words, *(e for r in readings for e in r.evidence)]

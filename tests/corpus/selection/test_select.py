@@ -200,7 +200,7 @@ def test_the_order_of_the_filters(whole):
 
 
 def test_a_release_on_the_hub(whole, tmp_path, monkeypatch):
-    from paranmt_hf.corpus.selection import select as module
+    from paranmt_hf.corpus.release import release as module
 
     asked = []
 

@@ -1,6 +1,6 @@
 """A translator without a model: it writes sentences backwards, one piece per letter."""
 
-from paranmt_hf.corpus.translation.transformers import BatchTranslator
+from paranmt_hf.corpus.translation.batches import BatchTranslator
 
 
 class LetterCodec:

@@ -11,15 +11,12 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSeq2SeqLM, BartConfig, BartForConditionalGeneration
 
-from paranmt_hf.corpus.translation import engines
+from paranmt_hf.corpus.translation import ctranslate2 as engine
 from paranmt_hf.corpus.translation import translator as translator_module
-from paranmt_hf.corpus.translation.engines import (
-    CTranslate2Translator,
-    UnsupportedError,
-    load_translator,
-    translator_identity,
-)
-from paranmt_hf.corpus.translation.transformers import Checkpoint, TransformersTranslator
+from paranmt_hf.corpus.translation.checkpoint import Checkpoint
+from paranmt_hf.corpus.translation.ctranslate2 import CTranslate2Translator, UnsupportedError
+from paranmt_hf.corpus.translation.engines import load_translator, translator_identity
+from paranmt_hf.corpus.translation.transformers import TransformersTranslator
 from paranmt_hf.util import optional
 from tests.corpus.translation.tiny_models import (
     FAMILIES,
@@ -198,7 +195,7 @@ class TestRefusals:
 class TestConversion:
     def test_once(self, folders, own_cache, monkeypatch):
         before = load(folders / "marian").translate(SENTENCES[:3])
-        monkeypatch.setattr(engines, "_convert", lambda *_: pytest.fail("converted again"))
+        monkeypatch.setattr(engine, "_convert", lambda *_: pytest.fail("converted again"))
         assert load(folders / "marian", beam=12, threads=2).translate(SENTENCES[:3]).texts == before.texts
         assert len(list(own_cache.iterdir())) == 1
 
@@ -219,18 +216,18 @@ class TestConversion:
 
     def test_two_at_once(self, folders, own_cache, monkeypatch):
         """The second one waits, and takes what the first one made."""
-        original, conversions = engines._convert, []
+        original, conversions = engine._convert, []
 
         def convert(checkpoint, target):
             conversions.append(target)
             time.sleep(0.1)
             original(checkpoint, target)
 
-        monkeypatch.setattr(engines, "_convert", convert)
+        monkeypatch.setattr(engine, "_convert", convert)
         checkpoints = [Checkpoint(config(folders / "marian")) for _ in range(2)]
         made = []
         threads = [
-            threading.Thread(target=lambda point=point: made.append(engines.converted(point))) for point in checkpoints
+            threading.Thread(target=lambda point=point: made.append(engine.converted(point))) for point in checkpoints
         ]
         for thread in threads:
             thread.start()
@@ -243,10 +240,10 @@ class TestConversion:
         assert (made[0] / "model.bin").is_file()
 
     def test_what_a_kill_left_goes_with_the_next_conversion(self, folders, own_cache):
-        made = engines.converted(Checkpoint(config(folders / "marian")))
+        made = engine.converted(Checkpoint(config(folders / "marian")))
         left = made.rename(own_cache / f".{made.name}.{os.getpid()}-0.tmp")
         (left / "stale").touch()
-        assert engines.converted(Checkpoint(config(folders / "marian"))) == made
+        assert engine.converted(Checkpoint(config(folders / "marian"))) == made
         assert list(own_cache.iterdir()) == [made]
         assert not (made / "stale").exists()
 
@@ -255,7 +252,7 @@ class TestConversion:
             (target / "model.bin").write_bytes(b"half")
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(engines, "_convert", fail)
+        monkeypatch.setattr(engine, "_convert", fail)
         with pytest.raises(KeyboardInterrupt):
             load(folders / "marian")
         assert list(own_cache.iterdir()) == []

@@ -8,8 +8,9 @@ from transformers import AutoModelForSeq2SeqLM, GenerationConfig
 from transformers.modeling_outputs import Seq2SeqLMOutput
 
 from paranmt_hf.corpus.translation import beam
-from paranmt_hf.corpus.translation.beam import EncodedBatch, beam_search, sample_token, uniforms
+from paranmt_hf.corpus.translation.beam import EncodedBatch, beam_search
 from paranmt_hf.corpus.translation.engines import translator_identity
+from paranmt_hf.corpus.translation.sampling import sample_token, uniforms
 from paranmt_hf.corpus.translation.transformers import TransformersTranslator
 from paranmt_hf.corpus.translation.translator import translate_table
 from tests.corpus.translation.letters import ReversingTranslator

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 import torch
 
-from paranmt_hf.corpus.translation.transformers import MemoryGuard, token_batches
+from paranmt_hf.corpus.translation.batches import MemoryGuard, token_batches
 from paranmt_hf.corpus.translation.translator import TranslatorConfig, translate_table
 from paranmt_hf.errors import InputError
 from tests.corpus.translation.letters import LetterCodec, ReversingTranslator

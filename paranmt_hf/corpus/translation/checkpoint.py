@@ -1,0 +1,110 @@
+"""A translation model without its weights: OPUS-MT (Marian), NLLB, M2M100 and other encoder-decoders."""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+
+from paranmt_hf.corpus.translation.translator import Engine, TranslatorConfig
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.pretrained import check_tokens, quiet, read_configuration
+from paranmt_hf.hub.repository import locate
+from paranmt_hf.util.wording import brief
+
+logger = logging.getLogger(__name__)
+
+
+class Checkpoint:
+    """Everything of a model except its weights: tokenizer, languages and limits.
+
+    Every target begins with the ids `start`: the start token and, for a multilingual model, the target language. The
+    longest source and target, in pieces, count the end token, and not `start`.
+    """
+
+    def __init__(self, config: TranslatorConfig) -> None:
+        self.files = locate(config.name, config.revision, kind="translator")
+        self.config, self.tokenizer = read_configuration(self.files, "expected a translation model")
+        self.end = self._token("eos_token_id")
+        self.pad = self._token("pad_token_id")
+        self._settings = config
+        self._prefix = ""  # What each source of a Marian model begins with
+        language: list[int] = []
+        if self.config.model_type == "marian":
+            self._prefix = self._marian_prefix()
+        elif hasattr(self.tokenizer, "src_lang"):
+            language = [self._target_language()]
+        elif given := config.source_language or config.target_language:
+            raise InputError(f"{self.files.name!r} takes no language codes; got {given!r}")
+        self.start = [self._token("decoder_start_token_id"), *language]
+        positions = getattr(self.config, "max_position_embeddings", None) or math.inf
+        self.max_source_tokens = int(min(config.max_source_tokens, positions))
+        self.max_target_tokens = int(min(config.max_target_tokens, positions - len(language)))
+
+    def _token(self, name: str) -> int:
+        value = getattr(self.config, name, None)
+        if not isinstance(value, int):
+            raise InputError(f"the configuration of {self.files.name!r} must hold one {name}; it holds {value!r}")
+        check_tokens(self.config, name, self.files.folder / "config.json")
+        return value
+
+    def _marian_prefix(self) -> str:
+        """The code of the target language of a multilingual Marian model, as its sources begin with it."""
+        source, target = self._settings.source_language, self._settings.target_language
+        if source:
+            raise InputError(f"source_language is not used by a Marian model; got {source!r}")
+        codes = self.tokenizer.supported_language_codes
+        if not target:
+            if codes:
+                logger.warning("%s knows several target languages and target_language is not set", self.files.name)
+            return ""
+        if f">>{target}<<" not in codes:
+            known = ", ".join(code.strip("<>") for code in codes[:5]) or "none"
+            raise InputError(f"target_language must be a code that {self.files.name!r} has ({known}); got {target!r}")
+        return f">>{target}<< "
+
+    def _target_language(self) -> int:
+        """Set the source language of a multilingual model; returns the id that each target begins with."""
+        known = getattr(self.tokenizer, "lang_code_to_id", None)
+        if not known:
+            added = self.tokenizer.get_added_vocab().items()
+            known = {token: index for token, index in added if re.fullmatch(r"[a-z]{2,3}_[A-Za-z]{2,4}", token)}
+        for name in ("source_language", "target_language"):
+            code = getattr(self._settings, name)
+            if code not in known:
+                raise InputError(
+                    f"{self.files.name!r} needs {name} to be one of its {len(known)} codes, such as "
+                    f"{', '.join(sorted(known)[:3])}; got {brief(code)}"
+                )
+        self.tokenizer.src_lang = self._settings.source_language
+        language: int = known[self._settings.target_language]
+        return language
+
+    def encode(self, sentences: list[str]) -> list[list[int]]:
+        """Split sentences into piece ids with language and end tokens; nothing is truncated."""
+        if self.config.model_type == "marian":
+            # Without the blank the tokenizer takes text that begins with ">>...<<" for a language code.
+            sentences = [self._prefix + (f" {text}" if text.startswith(">>") else text) for text in sentences]
+        with quiet():
+            return self.tokenizer(sentences, return_attention_mask=False)["input_ids"]
+
+    def decode(self, hypotheses: list[list[int]]) -> list[str]:
+        """Decode target ids without special tokens."""
+        options = {"skip_special_tokens": True, "clean_up_tokenization_spaces": False}
+        return [self.tokenizer.decode(ids, **options).strip() for ids in hypotheses]
+
+    def identity(self, engine: Engine) -> dict[str, object]:
+        """Everything that determines the translations by an engine, as JSON values."""
+        config = self._settings
+        return {
+            "model": self.files.name,
+            "revision": self.files.revision,
+            "backend": engine,
+            "dtype": config.resolved_dtype,
+            **config.search_identity,
+            "capitals": "in the case of sentences",
+            "max_source_tokens": self.max_source_tokens,
+            "max_target_tokens": self.max_target_tokens,
+            "source_language": config.source_language,
+            "target_language": config.target_language,
+        }

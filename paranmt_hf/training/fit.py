@@ -1,0 +1,70 @@
+"""The training of a model on stored pairs: an engine for averages, the trainer for all others."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from paranmt_hf.encoders.composition import take_apart
+from paranmt_hf.encoders.named_encoder import WithoutProgressBar
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+from paranmt_hf.evaluation.correlation import pearson
+from paranmt_hf.evaluation.similarities import pair_similarities
+from paranmt_hf.evaluation.sts_data import StsSet
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.cpu_engine import cpu_engine
+from paranmt_hf.training.device.engine import device_engine
+from paranmt_hf.training.epochs import Epochs, MegaBatches
+from paranmt_hf.training.losses import diverged
+from paranmt_hf.training.neighbours import Neighbours
+from paranmt_hf.training.pair_store import PairStore
+from paranmt_hf.training.processes import process_count
+from paranmt_hf.training.record import History
+from paranmt_hf.training.teacher import TeacherVectors
+from paranmt_hf.training.trainer_run import train_with_trainer
+from paranmt_hf.training.word_factors import scaled_words
+
+
+def fit_encoder(
+    model: SentenceEncoder,
+    store: PairStore,
+    config: TrainConfig,
+    work: Path,
+    held_out: StsSet | None = None,
+    teacher: TeacherVectors | None = None,
+) -> History:
+    """Train a model on stored pairs; it holds the final weights afterwards.
+
+    `work` gets checkpoints; `held_out` is the development set.
+    """
+    composition = take_apart(model)
+    evaluate = partial(development_score, model, held_out) if held_out is not None else None
+    if not composition.only_tables or config.word_factors or process_count() > 1:
+        with scaled_words(model[0]) if config.word_factors else nullcontext():
+            history = train_with_trainer(model, composition, store, work, config, evaluate, teacher)
+    else:
+        device = torch.device(config.device or "cpu")
+        source: MegaBatches = store
+        if config.neighbours and teacher is not None:
+            source = Neighbours(store, config, teacher, device)
+        if device.type == "cuda":
+            engine = device_engine(composition, config, source.pairs, teacher, device)
+            history = Epochs(engine, source, work, evaluate).run()
+        else:
+            history = Epochs(cpu_engine(composition, config, source.pairs, teacher), source, work, evaluate).run()
+    if not all(bool(weight.isfinite().all()) for weight in model.parameters()):
+        # The last step is in no loss.
+        raise diverged(f"{history.losses[-1][0]:,}" if history.losses else "1", float("nan"))
+    return history
+
+
+def development_score(model: SentenceEncoder, held_out: StsSet) -> float:
+    """Pearson on the development set with the current weights."""
+    training = model.training
+    model.eval()
+    similarities = pair_similarities(WithoutProgressBar(model), held_out.left, held_out.right, held_out.name)
+    model.train(training)
+    return pearson(similarities.values, held_out.gold)

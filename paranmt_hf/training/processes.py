@@ -1,0 +1,104 @@
+"""Several processes that train one encoder through the trainer, started by `torchrun` or `accelerate launch`."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import cache
+from typing import TYPE_CHECKING
+
+from paranmt_hf.errors import InputError, LostProcessError
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
+
+STEP_TIMEOUT = timedelta(minutes=10)  # How long processes wait for each other during training
+RANK_0_TIMEOUT = timedelta(days=7)  # How long they wait for what rank 0 does alone, such as reading a corpus
+
+
+def process_count() -> int:
+    """Number of processes that were started together."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def is_rank_0() -> bool:
+    """Whether this process reads the data, writes and reports; true of a process that was started alone."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def wait_for_all(device: str | None) -> None:
+    """Wait until every process calls this, however long the others take; `device` is that of the settings."""
+    if process_count() > 1:
+        from torch import distributed
+
+        group = _patient_group(device)
+        with _lost_process():
+            distributed.barrier(group)
+
+
+def check_same(value: str, device: str | None) -> None:
+    """Check that all processes have the same settings and data, given as text."""
+    if process_count() == 1:
+        return
+    import torch
+    from torch import distributed
+
+    own = torch.tensor(zlib.crc32(value.encode()))
+    group = _patient_group(device)
+    everyone = [torch.empty_like(own) for _ in range(process_count())]
+    with _lost_process():
+        distributed.all_gather(everyone, own, group=group)
+    for rank, other in enumerate(everyone):
+        if other != everyone[0]:
+            raise InputError(
+                f"process {rank} of {process_count()} does not have the same settings and data as rank 0; all "
+                "processes need the same versions of everything, on machines that see the folder of the result under "
+                "the same path"
+            )
+
+
+@cache
+def _patient_group(device: str | None) -> ProcessGroup:
+    """Connect the processes for the rest of this process; returns the group that waits for what rank 0 does alone."""
+    import torch
+    from torch import distributed
+
+    backend = "gloo"
+    if device != "cpu" and torch.cuda.is_available():
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+        backend = "cpu:gloo,cuda:nccl"
+    try:
+        distributed.init_process_group(backend, timeout=STEP_TIMEOUT)
+        group = distributed.new_group(timeout=RANK_0_TIMEOUT, backend="gloo")
+    except (RuntimeError, ValueError) as error:
+        reason = str(error).split("\n")[0]
+        raise InputError(
+            f"the {process_count()} processes cannot connect: {reason}; start them by torchrun or accelerate launch"
+        ) from None
+    atexit.register(_leave)
+    return group
+
+
+def _leave() -> None:
+    from torch import distributed
+
+    if distributed.is_initialized():
+        distributed.destroy_process_group()
+
+
+@contextmanager
+def _lost_process() -> Iterator[None]:
+    """Convert torch's error about a process that ended to one sentence."""
+    try:
+        yield
+    except RuntimeError as error:
+        # Leaving the group would wait for that process.
+        atexit.unregister(_leave)
+        raise LostProcessError(
+            f"another of the {process_count()} processes ended, and says itself why if it can; if it was stopped, run "
+            "the same command again, which continues from the last checkpoint"
+        ) from error

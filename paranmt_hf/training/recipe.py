@@ -1,0 +1,67 @@
+"""Recipes: how the encoders of `model_cards/` are made, in one or two steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from paranmt_hf.corpus.reading.pairs import PairSelection
+from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import ASSETS
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.util.settings import values_for
+from paranmt_hf.util.wording import perhaps
+from paranmt_hf.util.yaml_files import read_yaml
+
+RECIPES = ASSETS / "recipes"
+SHARED = ("seed", "device", "report_to")  # Settings of the first step that hold for the second too
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How an encoder is made, and what the user has to bring, by names of parameters.
+
+    The first step learns a teacher's similarities; the second, empty for a recipe of one step, continues with the
+    margin loss, and the result is the mean of both.
+    """
+
+    needs: Sequence[str]
+    first: Mapping[str, Any]
+    then: Mapping[str, Any] = field(default_factory=dict)
+
+    def margin_step(
+        self, first: Path, config: TrainConfig, selection: PairSelection | None = None
+    ) -> tuple[EncoderConfig, TrainConfig, PairSelection]:
+        """Settings of the second step, which continues the encoder in a folder; `config` is that of the first step.
+
+        The recipe draws some of the pairs that are chosen, unless their number is limited already.
+        """
+        values = values_for([TrainConfig, PairSelection], self.then, "recipe")
+        shared = {name: getattr(config, name) for name in SHARED}
+        selection = selection or PairSelection()
+        if not selection.max_pairs and not selection.first_pairs:
+            selection = replace(selection, **values[1])
+        return EncoderConfig(init_from=str(first)), TrainConfig(**{**values[0], **shared}), selection
+
+
+def recipe_names() -> list[str]:
+    """Names of the recipes."""
+    return sorted(path.stem for path in RECIPES.glob("*.yaml"))
+
+
+def read_recipe(name: str) -> Recipe:
+    """Read a recipe."""
+    known = recipe_names()
+    if name not in known:
+        raise InputError(
+            f"recipe must be one of {', '.join(known)}, was {name!r}{perhaps(name, known)}", option="recipe"
+        )
+    return Recipe(**read_yaml(RECIPES / f"{name}.yaml", "a recipe"))
+
+
+def first_step(name: str) -> Mapping[str, Any]:
+    """Settings of the first step of a recipe."""
+    return read_recipe(name).first

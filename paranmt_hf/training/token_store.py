@@ -1,0 +1,81 @@
+"""Pairs on disk as word tokens, until the encoder's vocabulary is chosen, and the keys of their sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from paranmt_hf.text.identity import TokenHashes, sentence_keys
+from paranmt_hf.text.tokens import CorpusIds, TokenTable, WordTokenizer
+from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes, writing
+
+KEYS, IDS, LENGTHS, CHECKSUM = "keys", "ids", "lengths", "keys.sha256"
+
+
+class TokenStore:
+    """The tokens of pairs, written by `write_tokens`: the token of each id, and the pairs of each batch."""
+
+    def __init__(self, folder: Path, vocabulary: list[str], batches: list[int]) -> None:
+        self._folder, self._vocabulary, self._batches = folder, vocabulary, batches
+
+    def tables(self) -> Iterator[tuple[TokenTable, TokenTable]]:
+        """Read the tokens of references and translations, batch by batch; all tables have one vocabulary."""
+        with (self._folder / IDS).open("rb") as ids, (self._folder / LENGTHS).open("rb") as lengths:
+            for pairs in self._batches:
+                sides = []
+                for _ in range(2):
+                    offsets = np.zeros(pairs + 1, np.int64)
+                    np.cumsum(np.fromfile(lengths, np.int32, pairs), out=offsets[1:])
+                    rows = np.fromfile(ids, np.int32, int(offsets[-1]))
+                    sides.append(TokenTable(rows, offsets, self._vocabulary))
+                yield sides[0], sides[1]
+
+    def drop_tokens(self) -> None:
+        """Delete the tokens; the keys are kept."""
+        for name in (IDS, LENGTHS):
+            (self._folder / name).unlink(missing_ok=True)
+
+
+def write_tokens(
+    batches: Iterable[tuple[pa.Array, pa.Array]], folder: Path, count: Callable[[TokenTable], None] | None = None
+) -> TokenStore:
+    """Split the text of pairs into word tokens and write these, with a key for each sentence.
+
+    `batches` gives references and translations [pair]; `count` is called with each table, to count its units.
+    """
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / CHECKSUM).unlink(missing_ok=True)
+    tokenizer, hashes, corpus_ids = WordTokenizer(), TokenHashes(), CorpusIds()
+    sizes: list[int] = []
+    ids, lengths, keys = (ChecksummedFile(folder / name) for name in (IDS, LENGTHS, KEYS))
+    for batch in batches:
+        tables = tokenizer.tables(*batch)
+        for table in tables:
+            if count is not None:
+                count(table)
+            ids.write(corpus_ids.of(table)[table.ids].tobytes())
+            lengths.write(table.lengths.tobytes())
+        keys.write(np.stack([sentence_keys(table, hashes) for table in tables], axis=1).tobytes())
+        sizes.append(len(tables[0]))
+    ids.close()
+    lengths.close()
+    # A resumed run reads only the keys again.
+    write_bytes(folder / CHECKSUM, keys.close().encode())
+    return TokenStore(folder, list(corpus_ids.id_of), sizes)
+
+
+def keys_are_whole(folder: Path) -> bool:
+    """Whether the keys in a folder are as `write_tokens` wrote them."""
+    try:
+        return (folder / CHECKSUM).read_text(encoding="utf8") == checksum(folder / KEYS)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def read_keys(folder: Path) -> np.ndarray:
+    """Read the keys that `write_tokens` wrote: [pair, side], uint64, in the order of the pairs."""
+    return np.fromfile(folder / KEYS, np.uint64).reshape(-1, 2)
