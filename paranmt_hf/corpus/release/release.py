@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -30,7 +29,7 @@ from paranmt_hf.corpus.statistics.draws import (
     filtered_ranges,
     in_ranges,
 )
-from paranmt_hf.corpus.statistics.release_counts import Statistics
+from paranmt_hf.corpus.statistics.release_counts import ReleaseCounter
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import check_download, fetching, is_id, split_revision
 from paranmt_hf.util.files import check_regular, checksum
@@ -89,11 +88,11 @@ def _is_valid(column: pa.ChunkedArray | pa.Array) -> bool:
 
 
 @dataclass
-class Release:
+class WrittenRelease:
     """A written corpus: its configs, and the statistics of `default`."""
 
     configs: dict[str, ConfigFiles]
-    statistics: Statistics
+    statistics: ReleaseCounter
     schema: pa.Schema
 
 
@@ -131,14 +130,14 @@ def _parquet_writer(file: IO[bytes], schema: pa.Schema) -> pq.ParquetWriter:
     )
 
 
-def write_release(tables: Iterable[pa.Table], folder: Path, *, optional: Collection[str] = ()) -> Release:
+def write_release(tables: Iterable[pa.Table], folder: Path, *, optional: Collection[str] = ()) -> WrittenRelease:
     """Write the Parquet files of a corpus: configs `default`, `filtered` and `sample`.
 
     The tables have the columns of the schema and the `optional` ones that are kept, in the order of their ids. The
     caller renames the folder when all is there.
     """
     schema = arrow_schema(optional)
-    statistics, sample = Statistics(), Sample(SAMPLE_ROWS, SAMPLE_SEED)
+    statistics, sample = ReleaseCounter(), Sample(SAMPLE_ROWS, SAMPLE_SEED)
     scores: list[np.ndarray] = []
 
     def every_row() -> Iterator[pa.Table]:
@@ -168,7 +167,7 @@ def write_release(tables: Iterable[pa.Table], folder: Path, *, optional: Collect
     drawn = drawn.take(pa.array(np.argsort(row_numbers(drawn)))).combine_chunks()
     configs["sample"] = _write_config(folder, "sample", [drawn], schema)
     configs["sample"].selection = {"rows": len(drawn), "seed": SAMPLE_SEED}
-    return Release(configs, statistics, schema)
+    return WrittenRelease(configs, statistics, schema)
 
 
 def _write_config(folder: Path, config: str, tables: Iterable[pa.Table], schema: pa.Schema) -> ConfigFiles:
@@ -245,26 +244,17 @@ def read_record(folder: Path, configs: Collection[str] | None = None) -> Release
     """Read the `build.json` of a corpus, and check the files of `configs` (all if left out) against it."""
     record = ReleaseRecord.read(folder)
     for name, config in record.configs.items():
-        if not configs or name in configs:
-            _check_files(folder, name, config.files)
+        if configs and name not in configs:
+            continue
+        present = {path.relative_to(folder).as_posix(): path for path in release_files(folder, name)}
+        if others := sorted(present.keys() ^ config.files.keys()):
+            raise InputError(
+                f"{folder / RELEASE_RECORD} and its files differ in {others[0]!r}; copy or build the corpus again"
+            )
+        for path, file in present.items():
+            if checksum(file) != config.files[path]:
+                raise InputError(f"{file} is not the file that was written; copy or build {folder} again")
     return record
-
-
-def _check_files(folder: Path, config: str, files: Mapping[str, str]) -> None:
-    """Compare the files of a config with their recorded names and checksums; the record is not trusted."""
-    pattern = rf"{FOLDERS.get(config)}/train-\d{{5}}-of-\d{{5}}\.parquet"
-    for name, digest in files.items():
-        if not re.fullmatch(pattern, name):
-            raise InputError(
-                f"{folder / RELEASE_RECORD} names the file {name!r}, which is not a file of a corpus; build it again"
-            )
-        if not (folder / name).is_file() or checksum(folder / name) != digest:
-            raise InputError(
-                f"{folder / name} is missing or not the file that was written; copy or build {folder} again"
-            )
-    present = {path.relative_to(folder).as_posix() for path in release_files(folder, config)}
-    if others := sorted(present - set(files)):
-        raise InputError(f"{folder / others[0]} is not in the record of the corpus; move it away, or build it again")
 
 
 def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Path], str] | None:
