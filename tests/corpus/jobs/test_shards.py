@@ -19,7 +19,7 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, cut_into_shards
 from paranmt_hf.corpus.jobs.stages import TranslateStage
-from paranmt_hf.corpus.translation import engines, transformers
+from paranmt_hf.corpus.translation import checkpoint, engines
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.errors import InputError, WriteError
 from tests.corpus import fakes
@@ -169,25 +169,6 @@ def test_workers_share_cores_and_gpus(monkeypatch):
         EngineConfig(gpus=2).resolved()
 
 
-def test_torch_is_not_asked_for_gpus_where_no_driver_is(monkeypatch, tmp_path):
-    from paranmt_hf.corpus.jobs import engine
-
-    def missing(name):
-        raise OSError(name)
-
-    monkeypatch.setattr(engine.ctypes, "CDLL", missing)
-    monkeypatch.setattr(engine.sys, "platform", "linux")
-    monkeypatch.setattr(engine, "DRIVERS", (str(tmp_path / "kfd"),))
-    monkeypatch.delitem(engine.sys.modules, "torch")
-    assert engine.count_gpus() == 0 and "torch" not in engine.sys.modules
-    (tmp_path / "kfd").touch()
-    assert engine.has_driver()
-    (tmp_path / "kfd").unlink()
-    assert not engine.has_driver()
-    monkeypatch.setattr(engine.ctypes, "CDLL", lambda name: None)
-    assert engine.has_driver()
-
-
 @pytest.mark.slow
 def test_script_without_a_guard_is_told(tmp_path):
     script = tmp_path / "script.py"
@@ -208,13 +189,13 @@ def test_script_without_a_guard_is_told(tmp_path):
 def read(monkeypatch):
     """Counts how often the model is read and hashed."""
     count = []
-    real = transformers.locate
+    real = checkpoint.locate
 
     def locate(*arguments, **options):
         count.append(1)
         return real(*arguments, **options)
 
-    monkeypatch.setattr(transformers, "locate", locate)
+    monkeypatch.setattr(checkpoint, "locate", locate)
     return count
 
 

@@ -102,38 +102,32 @@ DATASET = "org/corpus"
 
 
 @pytest.mark.parametrize(
-    ("spoil", "message"),
+    "spoil",
     [
-        (lambda folder: (folder / "build.json").unlink(), "holds no record of this package"),
-        (lambda folder: (folder / "build.json").write_text("[]"), "build.json is damaged: "),
-        (lambda folder: (folder / "corpus.py").write_text("x = 1"), "corpus.py is code that is not this package's"),
-        (lambda folder: (folder / "a.pkl").write_bytes(b"x"), "a.pkl can hold a pickle"),
-        (lambda folder: (folder / "passwd").symlink_to("/etc/passwd"), "passwd is a link that leads out of"),
-        (
-            lambda folder: next((folder / "data").iterdir()).write_bytes(b"PAR1"),
-            "is missing or not the file that was written",
+        lambda folder: (folder / "build.json").unlink(),
+        lambda folder: (folder / "build.json").write_text("[]"),
+        lambda folder: (folder / "corpus.py").write_text("x = 1"),
+        lambda folder: (folder / "a.pkl").write_bytes(b"x"),
+        lambda folder: (folder / "passwd").symlink_to("/etc/passwd"),
+        lambda folder: next((folder / "data").iterdir()).write_bytes(b"PAR1"),
+        lambda folder: shutil.copy(
+            next((folder / "data").iterdir()), folder / "data" / "train-00001-of-00001.parquet"
         ),
+        lambda folder: edit(folder, lambda files: files.clear()),
+        lambda folder: edit(folder, lambda files: files.update({"data/train-x/../../../etc/hostname": "0"})),
     ],
 )
-def test_release_that_is_refused(release, spoil, message):
+def test_release_that_is_refused(release, spoil):
     spoil(release)
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError):
         publish(release, DATASET, dry_run=True)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda record: record["configs"]["default"].update(files={}),
-        lambda record: record["configs"]["default"]["files"].update({"data/train-x/../../../etc/hostname": "0"}),
-    ],
-)
-def test_record_that_is_refused(release, change):
-    record = json.loads((release / "build.json").read_text())
-    change(record)
-    (release / "build.json").write_text(json.dumps(record))
-    with refused():
-        publish(release, DATASET, dry_run=True)
+def edit(folder, change):
+    """Change the files of a config in the record."""
+    record = json.loads((folder / "build.json").read_text())
+    change(record["configs"]["default"]["files"])
+    (folder / "build.json").write_text(json.dumps(record))
 
 
 def test_linked_folder_is_refused(release, tmp_path):

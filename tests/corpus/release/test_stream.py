@@ -8,9 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
 
-from paranmt_hf import InputError, stream
+from paranmt_hf import stream
 from paranmt_hf.corpus.release import release
 from tests.hub.releases import make_release
+from tests.refused import refused
 
 SECONDS = 180
 ROWS = 2000
@@ -126,17 +127,17 @@ def test_row_groups_without_wanted_rows_are_not_read(corpus, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "option"),
     [
-        ({"columns": ["text"]}, "no column 'text'; it has id, reference"),
-        ({"filters": [("para_score", "=>", 1)]}, "cannot be applied"),
-        ({"filters": ("para_score", ">", 0.7)}, "a filter is .*found .'para_score'"),
-        ({"filters": [("id", "in", [1, 2.5])]}, "cannot be applied: .* truncated"),
-        ({"config": "best"}, "the configs default, filtered, sample, not 'best'"),
+        ({"columns": ["text"]}, None),
+        ({"filters": [("para_score", "=>", 1)]}, "filters"),
+        ({"filters": ("para_score", ">", 0.7)}, "filters"),
+        ({"filters": [("id", "in", [1, 2.5])]}, "filters"),
+        ({"config": "best"}, "config"),
     ],
 )
-def test_what_there_is_not(corpus, arguments, message):
-    with pytest.raises(InputError, match=message):
+def test_what_there_is_not(corpus, arguments, option):
+    with refused(option):
         stream(corpus, **arguments)
 
 

@@ -1,1 +1,0 @@
-"""A short program for each table and figure of the papers, over the public API."""
