@@ -27,17 +27,7 @@ class WriteError(InputError):
 
 
 class OtherSettingsError(InputError):
-    """A result, or work in progress, was made with other settings than those that are given.
-
-    Args:
-        record: Path of the record of the result; None for work in progress.
-    """
-
-    def __init__(
-        self, message: str, *, option: str | None = None, path: Path | None = None, record: Path | None = None
-    ) -> None:
-        super().__init__(message, option=option, path=path)
-        self.record = record
+    """A result, or work in progress, was made with other settings than those that are given."""
 
 
 class NotMadeError(InputError):

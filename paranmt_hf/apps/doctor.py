@@ -169,11 +169,7 @@ def _short(error: BaseException) -> str:
 
 
 def _machine() -> Lines:
-    memory = total_memory()
-    return {
-        "cores": str(visible_cores()),
-        "memory": "unknown" if memory == float("inf") else size(int(memory)),
-    }
+    return {"cores": str(visible_cores()), "memory": size(total_memory())}
 
 
 def _gpus() -> Lines:

@@ -11,15 +11,15 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
-from paranmt_hf.cli.command import Command, as_typed, reworded, with_flags
+from paranmt_hf.cli.command import Command, reworded, with_flags
 from paranmt_hf.cli.table import COMMANDS, FAMILIES, GROUPS
 from paranmt_hf.cli.written_files import recorded_files
-from paranmt_hf.errors import InputError, OtherSettingsError
+from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import is_record, resolved, write_result
 from paranmt_hf.util.markers import Expands
 from paranmt_hf.util.records import from_json, read_json
@@ -128,69 +128,17 @@ def perform(command: Command, values: Mapping[str, Any]) -> Iterator[str]:
     try:
         with recorded_files(command, values, json_file) if is_rank_0() else nullcontext():
             with recording(_result_of(command, values), command.name, command.kept_values(values)):
-                with _options_in_messages(command.flags):
-                    result = command.call(values)
+                result = command.call(values)
             if is_rank_0():
                 yield from _report(command, values, result, json_file)
     except InputError as error:
-        raise describe_refusal(command, values, error) from error.__cause__
-
-
-@contextmanager
-def _options_in_messages(flags: Mapping[str, str]) -> Iterator[None]:
-    """Show parameters in logged messages as they are typed, in a `with` block."""
-
-    def rewrite(record: logging.LogRecord) -> bool:
-        if record.name.startswith("paranmt_hf"):
-            record.msg, record.args = with_flags(record.getMessage(), flags), None
-        return True
-
-    handlers = logging.getLogger().handlers
-    for handler in handlers:
-        handler.addFilter(rewrite)
-    try:
-        yield
-    finally:
-        for handler in handlers:
-            handler.removeFilter(rewrite)
+        raise reworded(error, command.flags) from error.__cause__
 
 
 def _result_of(command: Command, values: Mapping[str, Any]) -> Path | None:
     """Path of the result of a command: its `out`, or the folder that it changes."""
     given = values.get(command.options[0].name if command.changes_folder else "out")
     return None if given is None else resolved(given)
-
-
-def describe_refusal(command: Command, values: Mapping[str, Any], error: InputError) -> InputError:
-    """Rewrite an error of the function of a command with options as they are typed."""
-    if isinstance(error, OtherSettingsError):
-        error = _with_options(command, values, error)
-    return reworded(error, command.flags)
-
-
-def _with_options(command: Command, values: Mapping[str, Any], error: OtherSettingsError) -> InputError:
-    """Name the options that differ from those of a finished result, if its record has others."""
-    if error.record is None:
-        return error
-    try:
-        found = command.values_of(read_options(error.record, command.name), str(error.record))
-    except InputError:
-        # The result of another command, or of Python.
-        return error
-    pairs = [(option.flag, found.get(option.name), values[option.name]) for option in command.recorded]
-    differing = [
-        f"{flag} was {as_typed(old)}, now {as_typed(new)}"
-        for flag, old, new in pairs
-        if old != (new if new != () else None)
-    ]
-    if not differing:
-        return error
-    return OtherSettingsError(
-        f"{error.path} was made with other options: {'; '.join(differing)}; choose another path, delete it, or "
-        f"repeat it with --config {error.record}",
-        option=error.option,
-        path=error.path,
-    )
 
 
 def _report(command: Command, values: Mapping[str, Any], result: Any, json_file: Path | None) -> Iterator[str]:  # noqa: ANN401

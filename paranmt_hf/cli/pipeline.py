@@ -14,7 +14,7 @@ from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from paranmt_hf.cli import PRINTED, describe_refusal, expanded, perform
+from paranmt_hf.cli import PRINTED, expanded, perform
 from paranmt_hf.cli.command import Command, reworded
 from paranmt_hf.cli.permissions import SERVERS, Act, Permission, acts_of, written_options
 from paranmt_hf.cli.table import COMMANDS
@@ -288,7 +288,7 @@ def _state(step: Step, pending: set[str]) -> str | InputError:
     except NotMadeError:
         return RUN
     except InputError as error:
-        return describe_refusal(step.command, step.values, error) if step.command.finds_result else RUN
+        return reworded(error, step.command.flags) if step.command.finds_result else RUN
     return THERE
 
 

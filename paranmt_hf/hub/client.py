@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import textwrap
 from collections.abc import Iterator
@@ -22,8 +21,6 @@ NETWORK = ("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3", "s
 TOKEN = re.compile(r"\b(?:hf|api_org)_\w{8,}|\bBearer\s+\S+")
 # What follows the path of an address may be a signature that lets its bearer in.
 SIGNATURE = re.compile(r"(https?://[^\s?]+)\?\S+")
-# A refusal that the client's library for uploads reports as a broken connection.
-REFUSED = re.compile(r"HTTP status client error \((4\d\d)")
 MAX_CHARACTERS = 300  # Characters of a message that are shown
 ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
@@ -84,37 +81,27 @@ def explain(
     `name` and `revision` are those of the repository, and `kind` is `model` or `dataset`; when `writing`, something
     was to be changed. `token` is the one that the caller gave, if it was not that of the login.
     """
-    reason = _explained(error, name, kind, revision, writing)
-    if token is None:
-        return reason
-    answers = [getattr(getattr(cause, "response", None), "status_code", None) for cause in _causes(error)]
-    if 401 in answers:
-        return "the Hub does not accept the `token` that was given; create another one in your settings there"
-    return reason.replace(token, "(token)")
+    reason = _reason(error, name, kind, revision, writing)
+    return reason if token is None else reason.replace(token, "(token)")
 
 
-def _explained(error: BaseException, name: str, kind: str, revision: str | None, writing: bool) -> str:
+def _reason(error: BaseException, name: str, kind: str, revision: str | None, writing: bool) -> str:
     from huggingface_hub import constants, errors
 
-    chain = list(_causes(error))
+    causes = list(_causes(error))
     # The first one is what happened; further ones may be what was being dealt with when it did.
-    answer = next((cause for cause in chain if isinstance(cause, errors.HfHubHTTPError)), None)
-    if _has(chain, errors.OfflineModeIsEnabled):
-        if writing:
-            return f"HF_HUB_OFFLINE forbids asking the Hub for {kind} {name!r}; unset it"
-        return f"{kind} {name!r} is not in the cache and HF_HUB_OFFLINE forbids asking the Hub for it; unset it"
-    if answer is None and type(error).__name__ == "DatasetNotFoundError":
-        return _absent(name, kind)
+    answer = next((cause for cause in causes if isinstance(cause, errors.HfHubHTTPError)), None)
+    if any(isinstance(cause, errors.OfflineModeIsEnabled) for cause in causes):
+        return f"{kind} {name!r} is not in the cache, and HF_HUB_OFFLINE forbids asking the Hub for it; unset it"
     if answer is not None:
-        return _answered(answer, name, kind, revision, writing=writing)
-    if refusal := REFUSED.search(str(error)):
-        return _refused(int(refusal[1]), str(error), name, kind, writing=writing)
-    of_network = any(type(cause).__module__.split(".")[0] in NETWORK for cause in chain)
-    if of_network or _has(chain, ConnectionError, TimeoutError):
+        return _answered(answer, name, kind, revision, writing)
+    if type(error).__name__ == "DatasetNotFoundError":
+        return _absent(name, kind)
+    of_network = any(type(cause).__module__.split(".")[0] in NETWORK for cause in causes)
+    if of_network or any(isinstance(cause, ConnectionError | TimeoutError) for cause in causes):
         return (
             f"the connection to the Hub, {constants.ENDPOINT}, failed at {kind} {name!r} ({type(error).__name__}: "
             f"{_first_line(str(error))}); run the same command again"
-            f"{', files that arrived are not sent twice' if writing else ''}"
         )
     return f"{kind} {name!r} on the Hub: {_first_line(str(error))}"
 
@@ -124,50 +111,40 @@ def explain_silence(error: BaseException) -> str:
     return f"no answer ({type(error).__name__}: {_first_line(str(error))})"
 
 
-def _answered(answer: HfHubHTTPError, name: str, kind: str, revision: str | None, *, writing: bool) -> str:
+def _answered(answer: HfHubHTTPError, name: str, kind: str, revision: str | None, writing: bool) -> str:
+    """Explain an HTTP error response."""
     from huggingface_hub import errors, get_token
 
+    status = answer.response.status_code
     if isinstance(answer, errors.RevisionNotFoundError):
         return f"{kind} {name!r} on the Hub has no revision {revision!r}; its page lists its branches and tags"
     if isinstance(answer, errors.GatedRepoError):
         return (
             f"{kind} {name!r} is only for those who accepted its terms; accept them on its page on the Hub, logged in"
         )
-    status, absent = answer.response.status_code, isinstance(answer, errors.RepositoryNotFoundError)
     # With a known token the Hub answers 404 for a repository that it may not see.
-    if absent and not (status == 401 and get_token()):
+    if isinstance(answer, errors.RepositoryNotFoundError) and not (status == 401 and get_token()):
         return _absent(name, kind)
-    return _refused(status, answer.server_message or str(answer), name, kind, writing=writing)
-
-
-def _absent(name: str, kind: str) -> str:
-    from huggingface_hub import get_token
-
-    who = "your login may see" if get_token() else "can be seen without a login"
-    return (
-        f"the Hub has no {kind} {name!r} that {who}; check the name, and if it is private log in as somebody who may "
-        "read it (`hf auth login`, or HF_TOKEN)"
-    )
-
-
-def _refused(status: int, message: str, name: str, kind: str, *, writing: bool) -> str:
-    """Explain the status code of an HTTP error response."""
     if status == 401:
-        origin = "HF_TOKEN holds" if os.environ.get("HF_TOKEN") else "is stored on this machine"
         return (
-            f"the Hub does not accept the token that {origin}; log in again with `hf auth login`, or set "
-            "HF_TOKEN to a valid one"
+            "the Hub does not accept the token; log in again with `hf auth login`, or give a valid one (`token`, or "
+            "HF_TOKEN)"
         )
     if status == 403 and writing:
         return (
             f"the Hub refuses to let this login write to {kind} {name!r}; use a token with write permission for "
             f"{name.split('/')[0]!r}"
         )
-    if status in (409, 412):
-        return f"{kind} {name!r} was changed by somebody else meanwhile; run the same command again"
     if status == 429 or status >= 500:
         return f"the Hub answered {status} for {kind} {name!r}; run the same command again later"
-    return f"the Hub answered {status} for {kind} {name!r}: {_first_line(message)}"
+    return f"the Hub answered {status} for {kind} {name!r}: {_first_line(answer.server_message or str(answer))}"
+
+
+def _absent(name: str, kind: str) -> str:
+    return (
+        f"the Hub has no {kind} {name!r} that your login may see; check the name, and if it is private log in as "
+        "somebody who may read it (`hf auth login`, or HF_TOKEN)"
+    )
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -178,21 +155,16 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _has(chain: list[BaseException], *kinds: type[BaseException]) -> bool:
-    return any(isinstance(cause, kinds) for cause in chain)
-
-
 def _first_line(text: str) -> str:
     """The first line that is not empty, without tokens."""
     from huggingface_hub import get_token
 
     if token := get_token():
         text = text.replace(token, "(token)")
-    text = SIGNATURE.sub(r"\1", TOKEN.sub("(token)", text))
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return (
-        textwrap.shorten(lines[0].rstrip("."), MAX_CHARACTERS, placeholder=" ...") if lines else "no reason was given"
-    )
+    text = SIGNATURE.sub(r"\1", TOKEN.sub("(token)", text)).strip()
+    if not text:
+        return "no reason was given"
+    return textwrap.shorten(text.splitlines()[0].rstrip("."), MAX_CHARACTERS, placeholder=" ...")
 
 
 def check_download(path: Path, name: str) -> None:

@@ -27,12 +27,6 @@ CARRIED: dict[ModelKind, tuple[str, ...]] = {"encoder": ("small", "base"), "tran
 # The default encoder. It is a path because a folder `small` of the user makes the name ambiguous, but not the default.
 SMALL = ASSETS / "small"
 
-# What to give where a packager left a model out.
-INSTEAD: dict[ModelKind, str] = {
-    "encoder": "encoder, a folder or an id on the Hub such as sentence-transformers/all-MiniLM-L6-v2",
-    "translator": "`translator`, a folder or an id on the Hub such as Helsinki-NLP/opus-mt-cs-en",
-}
-
 LISTED = 3  # Files that an error names
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt", "*.h5", "*.msgpack", "*.ot")
 # What the trainers of transformers write next to the weights of a checkpoint; no loader of a model reads it.
@@ -90,7 +84,6 @@ def locate(model: str | Path | Model | None, revision: str | None = None, *, kin
     name = str(SMALL if model is None else model)
     folder = folder_of(name, kind)
     check_regular(folder)
-    _check_carried(name, folder, kind)
     if not folder.is_dir() and revision is None:
         name, revision = split_revision(name)
     if folder.is_dir():
@@ -116,20 +109,9 @@ def check_name(model: str, *, kind: ModelKind = "encoder") -> None:
     check_regular(folder)
     if folder.is_dir():
         return
-    _check_carried(model, folder, kind)
     _check_id(split_revision(model)[0], kind)
     if absent_here(model) is not None:
         locate(model, kind=kind)
-
-
-def _check_carried(name: str, folder: Path, kind: ModelKind) -> None:
-    """Reject the name of a model of the package that this installation was made without."""
-    if is_carried(name, kind) and not folder.is_dir():
-        raise InputError(
-            f"this installation of paranmt-hf has no {kind} {folder.name!r}: it was made without {folder.name}; "
-            f"give another {INSTEAD[kind]}",
-            path=folder,
-        )
 
 
 def _check_id(name: str, kind: ModelKind) -> None:

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
+
+import psutil
 
 from paranmt_hf.errors import InputError
 
@@ -27,38 +28,20 @@ def visible_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def total_memory() -> float:
-    """Bytes of memory of this machine; infinity if unknown."""
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (ValueError, OSError):
-        return inf
-    except AttributeError:
-        # Windows has no `sysconf`.
-        import psutil
-
-        return float(psutil.virtual_memory().total)
+def total_memory() -> int:
+    """Bytes of memory of this machine."""
+    return int(psutil.virtual_memory().total)
 
 
 def is_running(process: int) -> bool:
     """Whether a process with this id is running."""
-    if sys.platform == "win32":
-        # There the signal 0 is Ctrl-C.
-        import psutil
-
-        return bool(psutil.pid_exists(process))
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass
-    return True
+    return bool(psutil.pid_exists(process))
 
 
 def refuse_beyond_memory(needed: float, what: str, advice: str) -> None:
     """Reject what takes more bytes than this machine has memory, before allocating it."""
-    if needed > (memory := total_memory()):
+    memory = total_memory()
+    if needed > memory:
         raise InputError(f"{what} {needed / 1e9:,.0f} GB, and this machine has {memory / 1e9:,.0f} GB; {advice}")
 
 

@@ -245,7 +245,6 @@ def find(out: Path, identity: Identity, kind: type[R], read: Callable[[Path], R]
             f"{out} was made with other settings: {differences}; {ANOTHER} or delete it",
             option="out",
             path=out,
-            record=kind.path(out),
         )
     if isinstance(record, FileRecord) and record.sha256 != checksum(out):
         raise InputError(f"{out} is not as it was written; {ANOTHER}", option="out", path=out)

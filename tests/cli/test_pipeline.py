@@ -135,7 +135,7 @@ def test_other_options_are_refused(done):
     with pytest.raises(OtherSettingsError) as refused:
         list(run_pipeline("pipeline.yaml"))
     assert (refused.value.option, refused.value.path) == ("out", done / "word")
-    assert "--epochs was 2, now 3" in str(refused.value) and "step 'word'" in str(refused.value)
+    assert "epochs: was 2, now 3" in str(refused.value) and "step 'word'" in str(refused.value)
     shutil.rmtree(done / "word")
     assert main(["run", "pipeline.yaml"]) == 0
     assert states() == ["there"] * 4

@@ -24,13 +24,13 @@ def answer(kind, status, message="something"):
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
-        (answer(errors.RepositoryNotFoundError, 404), "the Hub has no model 'a/b' that can be seen without a login"),
-        (answer(errors.RepositoryNotFoundError, 401), "the Hub has no model 'a/b' that can be seen without a login"),
+        (answer(errors.RepositoryNotFoundError, 404), "the Hub has no model 'a/b' that your login may see"),
+        (answer(errors.RepositoryNotFoundError, 401), "the Hub has no model 'a/b' that your login may see"),
         (answer(errors.RevisionNotFoundError, 404), "model 'a/b' on the Hub has no revision 'v9'"),
-        (answer(errors.HfHubHTTPError, 401), "the Hub does not accept the token that is stored on this machine"),
+        (answer(errors.HfHubHTTPError, 401), "the Hub does not accept the token"),
         (answer(errors.GatedRepoError, 403), "model 'a/b' is only for those who accepted its terms"),
         (answer(errors.HfHubHTTPError, 403), "the Hub answered 403 for model 'a/b': something"),
-        (answer(errors.HfHubHTTPError, 412), "was changed by somebody else meanwhile"),
+        (answer(errors.HfHubHTTPError, 412), "the Hub answered 412"),
         (answer(errors.HfHubHTTPError, 429), "the Hub answered 429 for model 'a/b'; run the same command again later"),
         (answer(errors.HfHubHTTPError, 503), "the Hub answered 503"),
         (answer(errors.HfHubHTTPError, 400, "bad card\nmore"), "the Hub answered 400 for model 'a/b': bad card"),
@@ -42,9 +42,9 @@ def answer(kind, status, message="something"):
         (TimeoutError("slow"), "the connection to the Hub, http"),
         (
             ConnectionError("Network error: HTTP status client error (400 Bad Request) for url (https://h/x?sig=abc)"),
-            r"the Hub answered 400 for model 'a/b': Network error: .*https://h/x",
+            "the connection to the Hub, http",
         ),
-        (errors.OfflineModeIsEnabled("offline"), "is not in the cache and HF_HUB_OFFLINE forbids"),
+        (errors.OfflineModeIsEnabled("offline"), "HF_HUB_OFFLINE forbids"),
         (ValueError("odd\nthing"), "model 'a/b' on the Hub: odd$"),
         (ValueError("  "), "model 'a/b' on the Hub: no reason was given$"),
     ],
@@ -92,7 +92,7 @@ def test_refused_tokens(monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "my-own-kind-of-token")
     # A token that is not known gets 401 for everything, one that is gets 404 for what it may not see.
     refused = answer(errors.RepositoryNotFoundError, 401, "Invalid username or password.")
-    assert explain(refused, "a/b", "model").startswith("the Hub does not accept the token that HF_TOKEN holds")
+    assert explain(refused, "a/b", "model").startswith("the Hub does not accept the token")
     absent = answer(errors.RepositoryNotFoundError, 404)
     assert explain(absent, "a/b", "model").startswith("the Hub has no model 'a/b' that your login may see")
     told = explain(ValueError("the token my-own-kind-of-token is bad"), "a/b", "model")

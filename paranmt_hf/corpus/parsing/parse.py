@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
-from paranmt_hf.corpus.jobs.shards import Manifest, Report, Work, cut_into_shards
+from paranmt_hf.corpus.jobs.shards import Manifest, ReportRows, Work, cut_into_shards
 from paranmt_hf.corpus.parsing.parsers import Parser, TreeSource, linearised_trees
 from paranmt_hf.corpus.parsing.template_counts import (
     TEMPLATES_FILE,
@@ -67,7 +67,7 @@ class ParseStage:
         return lambda table, report: (parse_table(table, parser, report), {})
 
 
-def parse_table(table: pa.Table, parser: Parser, report: Report) -> pa.Table:
+def parse_table(table: pa.Table, parser: Parser, report: ReportRows) -> pa.Table:
     """Append the columns of `PARSES` to pairs; each distinct sentence is parsed once, and null has no tree."""
     sides = [normalise(table[side].combine_chunks()) for side in PARSES]
     encoded = pa.concat_arrays(sides).dictionary_encode()
