@@ -21,7 +21,7 @@ from paranmt_hf.distillation.likeness import NEIGHBOURS, likeness
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
-from paranmt_hf.training import train as training
+from paranmt_hf.training import fit as training
 from paranmt_hf.training.card import distill_commands
 from paranmt_hf.training.checkpoint import read_checkpoint
 from paranmt_hf.training.inputs import PairsAndText
