@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from paranmt_hf.corpus.jobs.engine import EngineConfig as EngineConfig
     from paranmt_hf.corpus.language_models.config import LanguageModelConfig as LanguageModelConfig
     from paranmt_hf.corpus.parsing.parse import parse_pairs as parse_pairs
-    from paranmt_hf.corpus.reading.inputs import TextInput as TextInput
+    from paranmt_hf.corpus.reading.bitext import TextInput as TextInput
     from paranmt_hf.corpus.reading.pairs import PairSelection as PairSelection
     from paranmt_hf.corpus.release.builder import ParaNMTBuilder as ParaNMTBuilder
     from paranmt_hf.corpus.release.release_run import ReleaseConfig as ReleaseConfig
@@ -91,7 +91,7 @@ _MODULES = {
     "StaticEncoder": "paranmt_hf.encoders.static_encoder",
     "StsEvaluator": "paranmt_hf.evaluation.evaluator",
     "SupervisedModel": "paranmt_hf.supervised.model",
-    "TextInput": "paranmt_hf.corpus.reading.inputs",
+    "TextInput": "paranmt_hf.corpus.reading.bitext",
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
     "average_encoders": "paranmt_hf.training.average",

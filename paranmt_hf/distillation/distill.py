@@ -86,7 +86,7 @@ def distill(
     sets = sets_of(evaluate) if evaluate is not None else []
     unwanted = sentences_of(exclude) if exclude is not None else set()
     translated = None if translations is None else listed(translations)
-    sentences = PairsAndText(None, SentenceSources(listed(text), columns, translated, option="columns"), unwanted)
+    sentences = PairsAndText(None, SentenceSources(listed(text), columns, translated), unwanted)
     if sentences.translated:
         _check_translated(config, language)
     pairs = Pairs(listed(data), PairSelection(), unwanted, seed=config.seed) if data is not None else None
