@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
-from paranmt_hf.corpus.reading.columns import normalise
 from paranmt_hf.corpus.reading.formats import open_table
+from paranmt_hf.corpus.reading.normalisation import normalise
 from paranmt_hf.corpus.reading.pairs import plain
 from paranmt_hf.corpus.statistics.draws import lottery
 from paranmt_hf.encoders.named_encoder import NamedEncoder

@@ -125,7 +125,7 @@ def evaluate_paraphrases(
     )
     items = None
     if data:
-        pairs = Pairs(data, selection, columns=columns, option="columns", seed=common.seed)
+        pairs = Pairs(data, selection, columns=columns, seed=common.seed)
         items = read_items(", ".join(map(source_name, data)), pairs, sentences, common.seed, paraphrasers)
     measures = ParaphraseMeasures(encoder) if sentences.noise is None else NormalisationMeasures()
     settings = {

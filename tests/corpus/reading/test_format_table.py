@@ -9,7 +9,7 @@ import pytest
 
 from paranmt_hf import import_pairs
 from paranmt_hf.calibration.rated_pairs import read_rated_pairs
-from paranmt_hf.corpus.reading.inputs import TextInput
+from paranmt_hf.corpus.reading.bitext import TextInput
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.reading.sentences import SentenceSources, open_sentences
