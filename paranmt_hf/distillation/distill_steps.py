@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.reading.sentences import SENTENCE, TRANSLATION
+from paranmt_hf.distillation.config import TRIGRAMS, WORDS, DistillConfig
 from paranmt_hf.distillation.likeness import likeness
 from paranmt_hf.distillation.reduction import VectorsConfig, check_reduction, components
 from paranmt_hf.distillation.vectors import SAMPLE, distill_vectors
@@ -28,7 +29,7 @@ from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.hub.repository import Model, locate, plain_name
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
-from paranmt_hf.training.config import TRIGRAMS, WORDS, DistillConfig, TrainConfig
+from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.inputs import resolve_encoder
 from paranmt_hf.training.recipe import read_recipe
 from paranmt_hf.training.text import keys_in
