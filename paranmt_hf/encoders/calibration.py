@@ -81,13 +81,6 @@ class Calibration(Record):
     pairs: int
     positives: int
 
-    def __post_init__(self) -> None:
-        knots = np.array(self.knots).reshape(-1, 2)
-        if not len(knots) or (np.diff(knots, axis=0) < 0).any() or not ((knots[:, 1] > 0) & (knots[:, 1] < 1)).all():
-            raise InputError("its knots must be ascending cosines with ascending probabilities between 0 and 1")
-        if not 0 < self.positives < self.pairs or any(not 0 <= good <= pairs > 0 for _, pairs, good in self.counts):
-            raise InputError("its counts of pairs and paraphrases do not fit together")
-
     @property
     def prior(self) -> float:
         """Share of paraphrases in the calibration data, which its probabilities assume if no other is given."""
@@ -122,7 +115,8 @@ class Calibration(Record):
         # Importing it takes longer than a vector.
         from scipy.stats import binomtest
 
-        wanted, best = _odds(precision, "precision"), 0.0
+        wanted = _odds(precision, "precision")
+        best = 0.0
         factor = 1.0 if prior is None else _odds(prior, "prior") / _odds(self.prior, "prior")
         for cosine, pairs, good in self.counts:
             interval = binomtest(good, pairs, alternative="greater").proportion_ci(confidence, method="wilson")
@@ -140,9 +134,12 @@ class Calibration(Record):
         """What determines its probabilities, for the record of a column, as JSON values."""
         if prior is not None:
             _odds(prior, "prior")
-        names, knots = [data.name for data in self.settings.data], json.dumps(self.knots)
-        checksum = hashlib.sha256(knots.encode()).hexdigest()
-        return {"calibrated_on": names, "prior": prior or self.prior, "knots": f"sha256:{checksum}"}
+        checksum = hashlib.sha256(json.dumps(self.knots).encode()).hexdigest()
+        return {
+            "calibrated_on": [data.name for data in self.settings.data],
+            "prior": prior or self.prior,
+            "knots": f"sha256:{checksum}",
+        }
 
     @classmethod
     def of(cls, model: Model) -> Calibration | None:
@@ -199,15 +196,15 @@ class WithCalibration:
         if calibration is None:
             raise InputError(f"this encoder has no {CALIBRATION_FILE}; {ADVICE}")
         single = isinstance(first, str)
-        sides = [
-            list_of_texts([side] if isinstance(side, str) else side, name)
-            for name, side in (("first", first), ("second", second))
-        ]
-        if single != isinstance(second, str) or len(sides[0]) != len(sides[1]):
+        if single != isinstance(second, str):
             raise InputError("expected two sentences, or two lists with as many sentences each")
-        if not sides[0]:
+        left = list_of_texts([first] if isinstance(first, str) else first, "first")
+        right = list_of_texts([second] if isinstance(second, str) else second, "second")
+        if len(left) != len(right):
+            raise InputError("expected two sentences, or two lists with as many sentences each")
+        if not left:
             return np.zeros(0)
-        cosines = encoded_cosines(self, *sides, dimension=calibration.dimension)
+        cosines = encoded_cosines(self, left, right, dimension=calibration.dimension)
         found = calibration.probability(cosines, prior=prior)
         return float(found[0]) if single else found
 
@@ -227,8 +224,9 @@ def encoded_cosines(
             f"the encoder gives {counted(vectors.shape[1], 'dimension')}, and its calibration is for {dimension}; "
             "calibrate it as it is used"
         )
-    left, right = ([rows[text] for text in side] for side in (first, second))
-    return np.clip(np.einsum("ij,ij->i", vectors[left], vectors[right], dtype=np.float64), -1, 1)
+    left = vectors[[rows[text] for text in first]]
+    right = vectors[[rows[text] for text in second]]
+    return np.clip(np.einsum("ij,ij->i", left, right, dtype=np.float64), -1, 1)
 
 
 def _odds(share: float, name: str) -> float:

@@ -23,6 +23,22 @@ def hub_name(source: Model | None) -> str:
     return f"ORGANISATION/{'-'.join(source.name.split()) or 'model'}"
 
 
+def _named(field: str, form: str) -> Any:  # noqa: ANN401 - a property in place of a field
+    """A property that is what was set, or else the name or revision of the encoder in this form."""
+
+    def read(self: EncoderCardData) -> str | None:
+        given = self.__dict__.get("_given", {}).get(field)
+        encoder: Any = getattr(self, "model", None)
+        if given is not None or encoder is None or not self._names_encoder:
+            return given
+        return form.format(name=hub_name(encoder.source), revision=encoder.revision)
+
+    def write(self: EncoderCardData, value: str | None) -> None:
+        self.__dict__.setdefault("_given", {})[field] = value
+
+    return property(read, write)
+
+
 class EncoderCardData(SentenceTransformerModelCardData):
     """Card data that name the encoder as it is, and give its revision at the time they are asked.
 
@@ -33,42 +49,9 @@ class EncoderCardData(SentenceTransformerModelCardData):
     _names_encoder = True
     _given: dict[str, str | None]
 
-    def _value(self, name: str, own: str) -> str | None:
-        given = self.__dict__.get("_given", {}).get(name)
-        encoder: Any = getattr(self, "model", None)
-        if given is not None or encoder is None or not self._names_encoder:
-            return given
-        return own.format(name=hub_name(encoder.source), revision=encoder.revision)
-
-    def _set(self, name: str, value: str | None) -> None:
-        self.__dict__.setdefault("_given", {})[name] = value
-
-    @property
-    def model_name(self) -> str | None:
-        """The title that was set, or the encoder's id on the Hub."""
-        return self._value("model_name", "{name}")
-
-    @model_name.setter
-    def model_name(self, name: str | None) -> None:
-        self._set("model_name", name)
-
-    @property
-    def base_model(self) -> str | None:
-        """The model that was set as the one it was trained from, or the encoder itself."""
-        return self._value("base_model", "{name}@{revision}")
-
-    @base_model.setter
-    def base_model(self, name: str | None) -> None:
-        self._set("base_model", name)
-
-    @property
-    def base_model_revision(self) -> str | None:
-        """The revision that was set, or that of the encoder."""
-        return self._value("base_model_revision", "{revision}")
-
-    @base_model_revision.setter
-    def base_model_revision(self, revision: str | None) -> None:
-        self._set("base_model_revision", revision)
+    model_name = _named("model_name", "{name}")
+    base_model = _named("base_model", "{name}@{revision}")
+    base_model_revision = _named("base_model_revision", "{revision}")
 
     @contextmanager
     def _only_given(self) -> Iterator[None]:

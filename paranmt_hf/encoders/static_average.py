@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from paranmt_hf.text.tokens import TokenTable
 
 T = TypeVar("T")
-# Characters of a call up to which its sentences are averaged one by one, and of a sentence that ever is.
-FEW_CHARACTERS, LONGEST_SINGLE = 1024, 4096
+FEW_CHARACTERS = 1024  # Characters of a call up to which its sentences are averaged one by one
+LONGEST_SINGLE = 4096  # Characters of a sentence up to which it is averaged by itself
 CHARACTERS_BEFORE_IMPORT = 400_000  # Characters that are averaged one by one before the columns' packages are imported
 # Sentences of a block, which one thread averages at once; most of its words occurred in it before.
 BLOCK_SENTENCES = 8192
@@ -59,12 +59,16 @@ class StaticAverage:
     `mode`, `add` or `concatenate`.
     """
 
-    def __init__(self, tables: Sequence[AverageTable], mode: str = "concatenate") -> None:
-        self.tables, self.mode = tables, mode
+    def __init__(
+        self, tables: Sequence[AverageTable], mode: str = "concatenate", *, remembered: int = REMEMBERED_CHUNKS
+    ) -> None:
+        self.tables = tables
+        self.mode = mode
+        self._remembered = remembered
         widths = [table.rows.shape[1] for table in tables]
         self.dimension = widths[0] if mode == "add" else sum(widths)
         self._characters_left = CHARACTERS_BEFORE_IMPORT
-        # Those that no thread uses at the moment.
+        # Those that no thread uses.
         self._single: list[_SingleAverage] = []
         self._columns: list[ColumnAverage] = []
 
@@ -72,7 +76,7 @@ class StaticAverage:
         """Encode sentences into vectors [sentence, dimension], float32; zeros for a sentence without units."""
         vectors = np.empty((len(sentences), self.dimension), np.float32)
         if self._are_few(sentences):
-            single = _take(self._single, lambda: _SingleAverage(self.tables, self.mode))
+            single = _take(self._single, self._new_single)
             single.encode(sentences, vectors)
             self._single.append(single)
             return vectors
@@ -111,10 +115,13 @@ class StaticAverage:
         self._columns.append(columns)
         return counts
 
+    def _new_single(self) -> _SingleAverage:
+        return _SingleAverage(self.tables, self.mode, self._remembered)
+
     def _new_columns(self) -> ColumnAverage:
         from paranmt_hf.encoders.column_average import ColumnAverage
 
-        return ColumnAverage(self.tables, self.mode, REMEMBERED_CHUNKS)
+        return ColumnAverage(self.tables, self.mode, self._remembered)
 
     def _are_few(self, sentences: Sequence[str]) -> bool:
         """Whether sentences are few enough to be averaged one by one."""
@@ -130,15 +137,16 @@ class StaticAverage:
 class _SingleAverage:
     """Averages one sentence at a time, with a cache of split chunks of text. Not safe for threads."""
 
-    def __init__(self, tables: Sequence[AverageTable], mode: str) -> None:
+    def __init__(self, tables: Sequence[AverageTable], mode: str, remembered: int) -> None:
         self._split = CUTTERS[tables[0].cut]
+        self._remembered = remembered
         self._parts = [_single(table) for table in tables]
         self._mode = mode
         self._tokens_of: dict[str, list[str]] = {}
 
     def encode(self, sentences: Sequence[str], out: np.ndarray) -> None:
         """Write the vectors of sentences into `out` [sentence, dimension], float32."""
-        if len(self._tokens_of) > REMEMBERED_CHUNKS:
+        if len(self._tokens_of) > self._remembered:
             self._tokens_of.clear()
         for index, sentence in enumerate(sentences):
             out[index] = self._encode(sentence)

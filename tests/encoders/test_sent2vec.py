@@ -62,26 +62,18 @@ def test_columns_are_sentences_one_by_one(sentences: list[list[int]], order: int
     assert [found[bounds[i] : bounds[i + 1]].tolist() for i in range(len(sentences))] == expected
 
 
-@given(
-    st.lists(st.lists(st.integers(0, 9), max_size=7), max_size=5),
-    st.integers(2, 4),
-    st.sets(st.integers(0, 49)),
-    st.booleans(),
-)
-def test_bags_are_known_words_and_then_known_ngrams(
-    sentences: list[list[int]], order: int, hashes: set[int], searched: bool
-) -> None:
-    table = NgramTable(order, 50, np.array(sorted(hashes), np.int64), 10)
-    with pytest.MonkeyPatch.context() as patch:
-        if searched:
-            patch.setattr("paranmt_hf.encoders.modules.paranmt_tables.DIRECT", 0)
-        rows = np.array([row for sentence in sentences for row in sentence], np.int32)
-        found, bounds = table.bags(rows, offsets_of(sentences))
-    row_of = {bucket: 10 + place for place, bucket in enumerate(sorted(hashes))}
-    for index, sentence in enumerate(sentences):
-        known = [row for row in sentence if row]
-        ngrams = [row_of[bucket] for bucket in buckets_of(known, order, 50) if bucket in row_of]
-        assert found[bounds[index] : bounds[index + 1]].tolist() == known + ngrams
+@given(st.lists(st.lists(st.integers(0, 9), max_size=7), max_size=5), st.integers(2, 4), st.sampled_from([50, 2**30]))
+def test_bags_are_known_words_and_then_known_ngrams(sentences: list[list[int]], order: int, buckets: int) -> None:
+    """Every second bucket has a row; of many buckets rows are searched, of few they are in a table."""
+    known = [[row for row in sentence if row] for sentence in sentences]
+    hashes = sorted({bucket for sentence in known for bucket in buckets_of(sentence, order, buckets)})[::2]
+    table = NgramTable(order, buckets, np.array(hashes, np.int64), 10)
+    rows = np.array([row for sentence in sentences for row in sentence], np.int32)
+    found, bounds = table.bags(rows, offsets_of(sentences))
+    row_of = {bucket: 10 + place for place, bucket in enumerate(hashes)}
+    for index, sentence in enumerate(known):
+        ngrams = [row_of[bucket] for bucket in buckets_of(sentence, order, buckets) if bucket in row_of]
+        assert found[bounds[index] : bounds[index + 1]].tolist() == sentence + ngrams
 
 
 BUCKETS = 40

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
-from paranmt_hf.encoders import static_average
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_averages import TrigramEmbedding, WordEmbedding
 from paranmt_hf.encoders.modules.paranmt_combination import Combination
@@ -25,11 +24,8 @@ PROMPTED = {"prompts": {"quiet": "the cat ", "none": ""}}
 
 
 @pytest.fixture
-def threads(monkeypatch):
-    """Encode in columns of three sentences, on two threads."""
-    monkeypatch.setattr(static_average, "BLOCK_SENTENCES", 3)
-    monkeypatch.setattr(static_average, "FEW_CHARACTERS", 0)
-    monkeypatch.setattr(static_average, "LONGEST_SINGLE", 0)
+def threads():
+    """Encode on two threads."""
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     yield 2
@@ -73,13 +69,14 @@ OPTIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", AVERAGES)
 def test_every_combination_of_options_equals_the_slow_path(name, threads, fast_calls):
     model = SentenceEncoder(modules=list(encoder(name)), device="cpu", **PROMPTED)
     calls = 0
     # All combinations for one, for others every fifth.
     for options in OPTIONS if name == "word,trigram" else OPTIONS[::5]:
-        for inputs in (SENTENCES, "The cat isn't"):
+        for inputs in (SENTENCES, SENTENCES * 4, "The cat isn't"):
             # Dividing by the length of a vector much shorter than those it is made of magnifies its rounding.
             tolerance = 5e-6 if "normalize_embeddings" in options else 1e-6
             expected = SentenceTransformer.encode(model, inputs, **options)
@@ -168,6 +165,7 @@ def test_strings_alone_are_taken(fast_calls):
     assert not fast_calls
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.lists(st.text().map(lambda text: text.encode("utf8", "replace").decode("utf8")), max_size=5, min_size=1))
 def test_any_text_equals_the_slow_path(sentences):
@@ -198,18 +196,6 @@ def test_real_text_equals_the_slow_path(shared_data):
     assert_alike(model.encode(texts), SentenceTransformer.encode(model, texts, batch_size=500))
     stock = SentenceTransformer(modules=[parts[0][0].stock()], device="cpu").encode(texts, batch_size=500)
     np.testing.assert_allclose(model.encode(texts)[:, :20], stock, atol=1e-6)
-
-
-@pytest.mark.parametrize("few", [0, 1024])
-def test_what_is_remembered_changes_nothing(monkeypatch, few):
-    monkeypatch.setattr(static_average, "REMEMBERED_CHUNKS", 2)
-    monkeypatch.setattr(static_average, "FEW_CHARACTERS", few)
-    monkeypatch.setattr(static_average, "LONGEST_SINGLE", few)
-    model = encoder("word+trigram")
-    expected = SentenceTransformer.encode(model, SENTENCES)
-    for _ in range(3):
-        for sentence, vector in zip(SENTENCES, expected, strict=True):
-            np.testing.assert_allclose(model.encode([sentence]), vector[None], atol=1e-6)
 
 
 @pytest.mark.parametrize("name", [name for name in AVERAGES if name not in BIASED])

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
 import paranmt_hf
-from paranmt_hf.encoders import static_average
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -50,17 +49,9 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return top
 
 
-@pytest.fixture(params=["one by one", "columns"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each of the two ways to average."""
-    if request.param == "columns":
-        monkeypatch.setattr(static_average, "FEW_CHARACTERS", 0)
-        monkeypatch.setattr(static_average, "LONGEST_SINGLE", 0)
-        monkeypatch.setattr(static_average, "BLOCK_SENTENCES", 3)
-
-
 @pytest.mark.parametrize("name", [*BAGS, *NGRAMS, "settings"])
-def test_vectors_are_those_of_load(saved: Path, name: str, way: None) -> None:
+def test_vectors_are_those_of_load(saved: Path, name: str) -> None:
+    """One by one, and in columns if there are many."""
     static, full = StaticEncoder.from_pretrained(saved / name), load(saved / name)
     vectors = static.encode(SENTENCES)
     assert np.abs(vectors).sum() > 1 and vectors.dtype == np.float32
@@ -69,6 +60,9 @@ def test_vectors_are_those_of_load(saved: Path, name: str, way: None) -> None:
     np.testing.assert_allclose(vectors, SentenceTransformer.encode(full, SENTENCES), atol=1e-6)
     for sentence, vector in zip(SENTENCES, vectors, strict=True):
         np.testing.assert_array_equal(static.encode(sentence), vector)
+    static.warm_up()
+    np.testing.assert_array_equal(static.encode(SENTENCES * 20), np.tile(vectors, (20, 1)))
+    np.testing.assert_array_equal(full.encode(SENTENCES * 20), np.tile(vectors, (20, 1)))
     assert static.known_tokens(SENTENCES).tolist() == full.known_tokens(SENTENCES).tolist()
 
 
@@ -100,7 +94,15 @@ def test_both_ways_give_equal_bits(sentences: list[str], mode: str) -> None:
     np.testing.assert_array_equal(few, average.encode_tokens(table))
 
 
-def test_means_by_hand(way: None) -> None:
+@pytest.mark.parametrize("mode", ["add", "concatenate"])
+def test_what_is_remembered_changes_nothing(mode: str) -> None:
+    forgetful, average = StaticAverage(TABLES, mode, remembered=2), StaticAverage(TABLES, mode)
+    for sentence in SENTENCES * 2:
+        np.testing.assert_array_equal(forgetful.encode([sentence]), average.encode([sentence]))
+        np.testing.assert_array_equal(forgetful.encode([sentence] * 100), average.encode([sentence] * 100))
+
+
+def test_means_by_hand() -> None:
     average = StaticAverage(
         [AverageTable(Vocabulary("word", ["[UNK]", "a", "b"]), np.float32([[0, 4], [1, 2], [3, 8]]))]
     )
@@ -108,7 +110,7 @@ def test_means_by_hand(way: None) -> None:
     assert average.encode([]).shape == (0, 2)
 
 
-def test_long_sentences_and_many(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_sentences_and_many(saved: Path) -> None:
     """A sentence of more characters than one by one; and more than are encoded before the columns' packages load."""
     static = StaticEncoder.from_pretrained(saved / "word,trigram")
     sentences = [*SENTENCES, "the cat sat. zebra " * 400, *SENTENCES * 50]

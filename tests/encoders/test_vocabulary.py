@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from paranmt_hf.encoders.units import count_units, lookup
+from paranmt_hf.encoders.units import UnitCounter, count_units, lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent, pieces_of
 from paranmt_hf.text.definitions import character_ngrams, is_piece, rows_of_word, vocabulary_of, word_tokenizer, words
 from paranmt_hf.text.tokens import WordTokenizer
@@ -45,12 +45,14 @@ def test_counts_by_hand():
     assert list(count_units([pa.array(["a"])], ["word"])) == ["word"]
 
 
-def test_counting_goes_on_after_the_tokenizer_has_forgotten(monkeypatch):
-    monkeypatch.setattr("paranmt_hf.encoders.units.WordTokenizer", lambda: WordTokenizer(capacity=2))
+def test_counting_goes_on_after_the_tokenizer_has_forgotten():
+    counter, tokenizer = UnitCounter(["word", "trigram"]), WordTokenizer(capacity=2)
     columns = [[f"w{number} can't {number % 3}" for number in range(start, start + 9)] for start in range(0, 45, 9)]
-    found = count_units([pa.array(texts) for texts in columns], ["word", "trigram"])
+    for texts in columns:
+        counter.add(tokenizer.tables(texts)[0])
     for kind, definition in DEFINITIONS.items():
-        assert found[kind] == Counter(unit for texts in columns for line in texts for unit in definition(line))
+        expected = Counter(unit for texts in columns for line in texts for unit in definition(line))
+        assert counter.result()[kind] == expected
 
 
 def test_most_frequent_breaks_ties_by_characters():

@@ -29,7 +29,7 @@ from paranmt_hf.corpus.parsing.template_counts import (
     frequent_templates,
     write_template_counts,
 )
-from paranmt_hf.corpus.reading.columns import normalise
+from paranmt_hf.corpus.reading.normalisation import normalise
 from paranmt_hf.corpus.reading.pair_files import languages
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
@@ -44,10 +44,7 @@ from paranmt_hf.util.work import work_folder
 
 # Columns with the trees, by the columns with the sentences.
 PARSES = {"reference": "reference_parse", "translation": "translation_parse"}
-# Sentences between two reports of progress, for a parser that parses all sentences in one call.
-REPORT_SENTENCES = 1000
-SHARD_PAIRS, FILE_PAIRS = 2000, 1_000_000  # Pairs of a shard, and of a file of the result
-MAX_WORKERS = 8  # Default maximum number of processes, which take memory
+SHARD_PAIRS = 2000
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,8 @@ def parse_table(table: pa.Table, parser: Parser, report: ReportRows) -> pa.Table
     encoded = pa.concat_arrays(sides).dictionary_encode()
     sentences = encoded.dictionary.to_pylist()
     trees: list[str | None] = []
-    step = parser.at_once or REPORT_SENTENCES
+    # A parser that takes any number of sentences gets fewer, so that progress is reported.
+    step = parser.at_once or 1000
     for start in range(0, len(sentences), step):
         trees += linearised_trees(parser, sentences[start : start + step])
         report(table.num_rows * len(trees) // len(sentences))
@@ -125,9 +123,7 @@ def parse_pairs(
     """
     sources = listed(data)
     out = result_folder(out, ParseRecord, sources=sources)
-    pairs = Pairs(
-        sources, selection or PairSelection(), columns=columns, option="columns", seed=seed, all_columns=True
-    )
+    pairs = Pairs(sources, selection or PairSelection(), columns=columns, seed=seed, all_columns=True)
     spoken = languages(pairs.identity)
     trees = TreeSource.of(parser, work_folder(out) / "trees", languages=spoken)
     settings = ParseSettings(pairs.identity, trees.identity)
@@ -151,7 +147,8 @@ def parse_pairs(
 def _resolved(engine: EngineConfig, parser: str | Path | Parser) -> EngineConfig:
     """Default to one process per core, except for stanza, which computes on GPUs."""
     if engine.kind == "local" and not engine.workers and str(parser) != "stanza":
-        engine = replace(engine, workers=min(visible_cores(), MAX_WORKERS))
+        # Each process takes memory.
+        engine = replace(engine, workers=min(visible_cores(), 8))
     return engine.resolved()
 
 
@@ -200,7 +197,7 @@ def _write(
     )
 
 
-def join_shards(done: Manifest, folder: Path, file_pairs: int = FILE_PAIRS) -> Iterator[pa.Table]:
+def join_shards(done: Manifest, folder: Path, file_pairs: int = 1_000_000) -> Iterator[pa.Table]:
     """Write the shards into files of at most `file_pairs` pairs, and yield the table of each shard."""
     shards = done.paths()
     step = max(1, file_pairs // max(shard.rows for shard in done.shards.values()))

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from paranmt_hf.encoders.config import FAMILIES
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.cards import render
 from paranmt_hf.hub.repository import ASSETS, Model, locate
 from paranmt_hf.util.files import share_weights, shown_path
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.wording import counted
+from paranmt_hf.util.yaml_files import card_header
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.composition import Composition
     from paranmt_hf.encoders.export.formats import Encode, Format
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
+FormatName = Literal["static", "model2vec", "onnx", "transformers.js"]
 # What every export is checked on, in addition to the sample of the package.
 CHECKS = (
     "",
@@ -60,7 +62,9 @@ class Exported(Result[ExportRecord]):
 
     def load(self) -> Encode | None:
         """Load the export with that library: a function from sentences to vectors; None if it is not installed."""
-        return formats()[self.record.settings.format].read(self.folder)
+        from paranmt_hf.encoders.export.formats import FORMATS
+
+        return FORMATS[self.record.settings.format].read(self.folder)
 
     def summary(self) -> str:
         """Describe the export and how it compares with the encoder."""
@@ -69,27 +73,17 @@ class Exported(Result[ExportRecord]):
         folder = shown_path(self.folder)
         lines = [f"{folder}: {record.encoder} as {format}, {counted(record.dimension, 'dimension')}, {size:.1f} MB"]
         if record.difference is None:
-            extra = formats()[format].package or format
+            extra = "model2vec" if format == "model2vec" else "onnx"
             lines.append(f"not compared with the encoder; `pip install 'paranmt-hf[{extra}]'` first to compare them")
         else:
-            measure = "1 - cosine" if record.settings.format == "model2vec" else "difference"
+            measure = "1 - cosine" if format == "model2vec" else "difference"
             lines.append(
                 f"largest {measure} from the encoder's vectors, on the sample of the package: {record.difference:.0e}"
             )
         return "\n  ".join([*lines, f"how to load it: {folder}/README.md"])
 
 
-@cache
-def formats() -> dict[str, Format]:
-    """The formats by name, in order of preference."""
-    from paranmt_hf.encoders.export.formats import MODEL2VEC, ONNX, STATIC, TRANSFORMERS_JS
-
-    return {format.name: format for format in (STATIC, MODEL2VEC, ONNX, TRANSFORMERS_JS)}
-
-
-def export_encoder(
-    model: str | Path, out: str | Path, *, format: Literal["static", "model2vec", "onnx", "transformers.js"] = "static"
-) -> Exported:
+def export_encoder(model: str | Path, out: str | Path, *, format: FormatName = "static") -> Exported:
     """Write an encoder for another library, and check that it gives the same vectors there.
 
     Args:
@@ -99,88 +93,98 @@ def export_encoder(
         format: static: WORD or TRIGRAM for plain sentence-transformers; model2vec: the same; onnx: each encoder;
             transformers.js: each, for JavaScript.
     """
-    if format not in formats():
-        raise InputError(f"format must be one of {', '.join(formats())}, was {format!r}", option="format")
-    chosen = formats()[format]
+    from paranmt_hf.encoders.export.formats import FORMATS
+
+    if format not in FORMATS:
+        raise InputError(f"format must be one of {', '.join(FORMATS)}, was {format!r}", option="format")
+    chosen = FORMATS[format]
     if chosen.package is not None:
         require(chosen.package, chosen.package)
     source = locate(str(model))
     out = result_folder(out, ExportRecord, sources=[source.folder])
     settings = ExportSettings(format, source.name, source.revision)
-    return run(
-        out,
-        settings,
-        ExportRecord,
-        lambda work, folder: _export(source, chosen, settings, folder, out.name),
-        result=Exported,
-        command="export",
-    )
 
+    def make(work: Path, folder: Path) -> ExportRecord:
+        encoder = load(source, device="cpu")
+        composition = _check(encoder, chosen, source.name)
+        chosen.write(encoder, folder)
+        titles = [part.family.title for part in composition.parts]
+        (folder / "README.md").write_text(card(out.name, chosen, titles, source), encoding="utf8", newline="\n")
+        share_weights(folder)
+        return ExportRecord(
+            settings=settings,
+            encoder=composition.title,
+            dimension=composition.dimension,
+            difference=_measure(encoder, folder, chosen),
+            **made_with("numpy", "tokenizers", "sentence-transformers", chosen.package or "torch"),
+        )
 
-def _export(source: Model, format: Format, settings: ExportSettings, folder: Path, name: str) -> ExportRecord:
-    from paranmt_hf.encoders.export.formats import card
-
-    encoder = load(source, device="cpu")
-    composition = _check(encoder, format, source.name)
-    format.write(encoder, folder)
-    titles = [part.family.title for part in composition.parts]
-    (folder / "README.md").write_text(card(name, format, titles, source), encoding="utf8", newline="\n")
-    share_weights(folder)
-    return ExportRecord(
-        settings=settings,
-        encoder=composition.title,
-        dimension=composition.dimension,
-        difference=_measure(encoder, folder, format),
-        **made_with("numpy", "tokenizers", "sentence-transformers", format.package or "torch"),
-    )
+    return run(out, settings, ExportRecord, make, result=Exported, command="export")
 
 
 def _check(encoder: SentenceEncoder, format: Format, name: str) -> Composition:
     """Decompose an encoder, and reject what the format cannot hold."""
-    from paranmt_hf.encoders.composition import composition_of
+    from paranmt_hf.encoders.composition import take_apart
 
-    composition = composition_of(list(encoder))
-    if composition is None:
+    composition = take_apart(encoder)
+    for part in composition.parts:
+        if part.family.not_exported:
+            raise InputError(
+                f"{name} is {composition.title}, which no other library holds: {part.family.not_exported}; load it "
+                "with paranmt_hf.load, or with sentence-transformers and trust_remote_code=True",
+                option="model",
+            )
+    if format.single and composition.name not in ("word", "trigram"):
         raise InputError(
-            f"{name} is not an encoder of this package ({', '.join(family.title for family in FAMILIES.values())} and "
-            "combinations), and only these can be exported"
-        )
-    if reasons := [part.family.not_exported for part in composition.parts if part.family.not_exported]:
-        raise InputError(
-            f"{name} is {composition.title}, which no other library holds: {reasons[0]}; load it with "
-            "paranmt_hf.load, or with sentence-transformers and trust_remote_code=True",
-            option="model",
-        )
-    if not _fits(composition, format):
-        better = next(other.name for other in formats().values() if _fits(composition, other))
-        raise InputError(
-            f"format {format.name} holds {format.holds}, and {name} is {composition.title}; format {better} holds it"
+            f"format {format.name} holds WORD or TRIGRAM alone, and {name} is {composition.title}; format onnx holds "
+            "it",
+            option="format",
         )
     if not format.holds_settings and (encoder.truncate_dim is not None or encoder.default_prompt_name):
         raise InputError(
             f"{name} has a default prompt or a truncate_dim, which format {format.name} cannot hold; remove them from "
-            "its config_sentence_transformers.json"
+            "its config_sentence_transformers.json",
+            option="format",
         )
     if not format.holds_unknown and any(bool(part.table.weight[0].any()) for part in composition.parts):
-        other = next(other for other in formats().values() if other.holds_unknown and _fits(composition, other))
         raise InputError(
-            f"{name} has a trained vector for unknown units, which {format.name} leaves out; use format {other.name}"
+            f"{name} has a trained vector for unknown units, which {format.name} leaves out; use format static",
+            option="format",
         )
     return composition
 
 
-def _fits(composition: Composition, format: Format) -> bool:
-    """Whether a format can hold an encoder."""
-    names = [part.family.name for part in composition.parts]
-    return not format.families or (len(names) == 1 and names[0] in format.families)
+def card(name: str, format: Format, titles: Sequence[str], source: Model) -> str:
+    """Render the README.md of an export, with the licence that the card of its source states."""
+    from paranmt_hf.encoders.export.graph import suffixes
+
+    stated = card_header(source.folder / "README.md")
+    license = {}
+    for key in ("license", "license_name", "license_link"):
+        if isinstance(stated.get(key), str):
+            license[key] = stated[key]
+    header = {
+        "library_name": format.library,
+        "tags": ["sentence-similarity", "feature-extraction", "paranmt", *(title.lower() for title in titles)],
+        **license,
+    }
+    values = {
+        "name": name,
+        "kinds": titles,
+        "source": source.name,
+        "format": format.name,
+        "license": license,
+        "suffixes": suffixes(len(titles)),
+    }
+    return render("export", header, values)
 
 
 def _measure(encoder: SentenceEncoder, folder: Path, format: Format) -> float | None:
     """Encode the sample of the package with the export and with the encoder; returns the largest difference."""
-    sample = (ASSETS / "sample" / "sample.en").read_text(encoding="utf8").splitlines()
     theirs = format.read(folder)
     if theirs is None:
         return None
+    sample = (ASSETS / "sample" / "sample.en").read_text(encoding="utf8").splitlines()
     difference = max(format.distance(theirs(texts), encoder.encode(texts)) for texts in (sample, list(CHECKS)))
     if not difference <= format.tolerance:
         raise RuntimeError(

@@ -6,7 +6,7 @@ Rows keep the precision they are stored in and become float32 where they are rea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,12 @@ from paranmt_hf.encoders.modules.paranmt_recurrent import AverageDirections, Las
 from paranmt_hf.encoders.modules.paranmt_tables import SCALE, WEIGHT, store, unpack
 from paranmt_hf.util.optional import require
 
-GRAPH_FILE, OUTPUT = "model.onnx", "sentence_embedding"
+GRAPH_FILE = "model.onnx"
+OUTPUT = "sentence_embedding"
 STATES = "last_hidden_state"  # What the pipeline of transformers.js pools over
-OPSET, IR_VERSION = 17, 8  # Versions that every runtime of the last years reads
+# Versions that every runtime of the last years reads.
+OPSET = 17
+IR_VERSION = 8
 # A protobuf message ends at 2**31 bytes; this leaves room for what is next to the weights.
 LARGEST_GRAPH = 2**31 - 2**20
 # Weights of fewer bytes stay in the graph, where shapes are inferred from them.
@@ -32,6 +35,7 @@ SMALLEST_OUTSIDE = 1024
 # The names of activations in a graph, and f(x) = alpha x + beta as the identity.
 ACTIVATIONS = {nn.Tanh: "Tanh", nn.ReLU: "Relu", "tanh": "Tanh", "relu": "Relu"}
 IDENTITY: dict[str, Any] = {"activations": ["Affine"], "activation_alpha": [1.0], "activation_beta": [0.0]}
+Shape = list[str | int]
 OPEN_GATE = 100.0  # The logistic function of this is 1 in 32 bits
 
 
@@ -57,9 +61,36 @@ class Graph:
         self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [""] * output + [name], **attributes))
         return name
 
+    def output(self, name: str, value: str) -> None:
+        """Give a result the name of an output."""
+        self.nodes.append(self.onnx.helper.make_node("Identity", [value], [name]))
+
     def cast(self, value: str, kind: str) -> str:
         """Convert to an element type of ONNX, such as `FLOAT`."""
         return self.node("Cast", value, to=getattr(self.onnx.TensorProto, kind))
+
+    def save(
+        self, path: Path, inputs: dict[str, Shape], outputs: dict[str, Shape], weights_file: str, largest: int
+    ) -> None:
+        """Write the graph with ids as inputs; weights of more than `largest` bytes go into a file next to it."""
+        helper, types = self.onnx.helper, self.onnx.TensorProto
+        whole = helper.make_graph(
+            self.nodes,
+            "sentence_encoder",
+            [helper.make_tensor_value_info(name, types.INT64, shape) for name, shape in inputs.items()],
+            [helper.make_tensor_value_info(name, types.FLOAT, shape) for name, shape in outputs.items()],
+            [self.onnx.numpy_helper.from_array(array, name) for name, array in self.weights.items()],
+        )
+        opset = helper.make_opsetid("", OPSET)
+        model = helper.make_model(whole, producer_name="paranmt_hf", opset_imports=[opset], ir_version=IR_VERSION)
+        self.onnx.save_model(
+            model,
+            str(path),
+            save_as_external_data=sum(array.nbytes for array in self.weights.values()) > largest,
+            location=weights_file,
+            size_threshold=SMALLEST_OUTSIDE,
+        )
+        self.onnx.checker.check_model(str(path), full_check=True)
 
 
 def add_mean(graph: Graph, values: str, shares: str, mask: str) -> str:
@@ -216,61 +247,37 @@ def suffixes(parts: int) -> list[str]:
     return [f"_{index}" for index in range(parts)] if parts > 1 else [""]
 
 
-def write_graph(composition: Composition, folder: Path, weights_file: str, *, leading: int = 0) -> None:
-    """Write an encoder as a graph; weights that are too large for it go into `weights_file`.
+def write_graph(
+    composition: Composition, folder: Path, weights_file: str, *, leading: int = 0, largest: int = LARGEST_GRAPH
+) -> None:
+    """Write an encoder as a graph; weights of more than `largest` bytes go into `weights_file`.
 
     Its inputs are `input_ids` and `attention_mask` [batch, length] of each part, its output the sentence vectors
     `sentence_embedding` [batch, dimension]. If sentences begin with `leading` ids that are not units, there is also
     `last_hidden_state`, which holds the sentence vector at every place, unless the encoder is a combination.
     """
-    graph, vectors, inputs = Graph(), [], []
+    graph = Graph()
+    inputs: dict[str, Shape] = {}
+    vectors = []
     for suffix, part in zip(suffixes(len(composition.parts)), composition.parts, strict=True):
-        names = [f"input_ids{suffix}", f"attention_mask{suffix}"]
+        names = (f"input_ids{suffix}", f"attention_mask{suffix}")
         # One column of padding more, so that sentences without units make no empty sequence.
         more = graph.weight([0, -leading, 0, 1])
         ids, mask = (graph.node("Pad", name, more) for name in names)
         vectors.append(add_part(graph, part, ids, mask))
-        inputs += names
-    whole = graph.node("Sum", *vectors) if composition.mode == "add" else graph.node("Concat", *vectors, axis=1)
+        # The encoders of a combination split a text into different numbers of units.
+        inputs |= dict.fromkeys(names, ["batch", f"length{suffix}"])
+    if composition.mode == "add":
+        whole = graph.node("Sum", *vectors)
+    else:
+        whole = graph.node("Concat", *vectors, axis=1)
     width = composition.dimension
-    outputs: dict[str, tuple[str, list[str | int]]] = {OUTPUT: (whole, ["batch", width])}
+    outputs: dict[str, Shape] = {}
     if leading and len(vectors) == 1:
-        length = graph.node("Slice", graph.node("Shape", inputs[0]), graph.weight([1]), graph.weight([2]))
+        length = graph.node("Slice", graph.node("Shape", "input_ids"), graph.weight([1]), graph.weight([2]))
         shape = graph.node("Concat", graph.weight([1]), length, graph.weight([1]), axis=0)
-        states = graph.node("Expand", graph.node("Unsqueeze", whole, graph.weight([1])), shape)
-        outputs = {STATES: (states, ["batch", "length", width]), **outputs}
-    _save(graph, folder, inputs, outputs, weights_file)
-
-
-def _save(
-    graph: Graph,
-    folder: Path,
-    inputs: Sequence[str],
-    outputs: Mapping[str, tuple[str, list[str | int]]],
-    weights_file: str,
-) -> None:
-    """Write a graph; `outputs` names node and shape of each."""
-    helper, types = graph.onnx.helper, graph.onnx.TensorProto
-    nodes = [*graph.nodes, *(helper.make_node("Identity", [node], [name]) for name, (node, _) in outputs.items())]
-    # The encoders of a combination split a text into different numbers of units.
-    shapes = {
-        name: ["batch", name.replace("input_ids", "length").replace("attention_mask", "length")] for name in inputs
-    }
-    whole = helper.make_graph(
-        nodes,
-        "sentence_encoder",
-        [helper.make_tensor_value_info(name, types.INT64, shapes[name]) for name in inputs],
-        [helper.make_tensor_value_info(name, types.FLOAT, shape) for name, (_, shape) in outputs.items()],
-        [graph.onnx.numpy_helper.from_array(array, name) for name, array in graph.weights.items()],
-    )
-    model = helper.make_model(
-        whole, producer_name="paranmt_hf", opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION
-    )
-    graph.onnx.save_model(
-        model,
-        str(folder / GRAPH_FILE),
-        save_as_external_data=sum(array.nbytes for array in graph.weights.values()) > LARGEST_GRAPH,
-        location=weights_file,
-        size_threshold=SMALLEST_OUTSIDE,
-    )
-    graph.onnx.checker.check_model(str(folder / GRAPH_FILE), full_check=True)
+        graph.output(STATES, graph.node("Expand", graph.node("Unsqueeze", whole, graph.weight([1])), shape))
+        outputs[STATES] = ["batch", "length", width]
+    graph.output(OUTPUT, whole)
+    outputs[OUTPUT] = ["batch", width]
+    graph.save(folder / GRAPH_FILE, inputs, outputs, weights_file, largest)

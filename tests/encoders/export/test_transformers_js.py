@@ -1,11 +1,14 @@
-"""The export for transformers.js: equal vectors in Python as its pipeline makes them, and in node if that is there."""
+"""The export for transformers.js: equal vectors as its pipeline makes them in Python, in node and in Chromium."""
 
 import json
 import os
 import re
 import shutil
 import subprocess
-from functools import cache
+import threading
+import time
+from functools import cache, partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,15 +17,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paranmt_hf import export_encoder, load
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.export import graph
-from paranmt_hf.encoders.export.export import export_encoder
-from paranmt_hf.encoders.export.formats import TRANSFORMERS_JS
+from paranmt_hf.encoders.export.formats import FORMATS
 from paranmt_hf.encoders.export.tokenizers import portable_tokenizer, tokenizer_of
-from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.text.definitions import character_ngrams
-from tests.encoders.toys import REAL, SENTENCES, encoder, needs_onnx, real
+from tests.chromium import open_browser
+from tests.encoders.toys import REAL, SENTENCES, cosines, encoder, needs_onnx, real
 
 pytestmark = needs_onnx
 PACKAGE = "@huggingface/transformers"
@@ -42,8 +44,8 @@ HARD = [
 def test_pooling_gives_the_vectors_of_the_encoder(tmp_path, name):
     save(encoder(name), tmp_path / "in")
     model = load(tmp_path / "in")
-    TRANSFORMERS_JS.write(model, tmp_path)
-    run, expected = TRANSFORMERS_JS.read(tmp_path), model.encode(SENTENCES)
+    FORMATS["transformers.js"].write(model, tmp_path)
+    run, expected = FORMATS["transformers.js"].read(tmp_path), model.encode(SENTENCES)
     np.testing.assert_allclose(run(SENTENCES), expected, atol=1e-5)
     np.testing.assert_allclose(np.concatenate([run([text]) for text in SENTENCES]), expected, atol=1e-5)
 
@@ -52,7 +54,7 @@ def test_every_place_holds_the_vector(tmp_path):
     """So that pooling by the first place is the same."""
     import onnxruntime
 
-    TRANSFORMERS_JS.write(encoder("lstm"), tmp_path)
+    FORMATS["transformers.js"].write(encoder("lstm"), tmp_path)
     session = onnxruntime.InferenceSession(str(tmp_path / "onnx" / "model.onnx"))
     assert [value.name for value in session.get_inputs()] == ["input_ids", "attention_mask"]
     assert [value.name for value in session.get_outputs()] == ["last_hidden_state", "sentence_embedding"]
@@ -74,15 +76,6 @@ def test_tokenizers_give_the_same_rows(real_sentences):
         expected = [[0, *each.ids] for each in ours.encode_batch(texts)]
         assert [each.ids for each in portable.encode_batch(texts)] == expected
         assert sum(map(len, expected)) > 2000
-
-
-@pytest.mark.slow
-def test_weights_beyond_the_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(graph, "LARGEST_GRAPH", 100)
-    export_encoder("small", tmp_path / "out", format="transformers.js")
-    config = json.loads((tmp_path / "out" / "config.json").read_text())
-    assert config["transformers.js_config"] == {"dtype": "fp32", "use_external_data_format": True}
-    assert (tmp_path / "out" / "onnx" / "model.onnx_data").stat().st_size > 3_000_000
 
 
 UNITS = ["[UNK]", " \U0001f600 ", "\U00010428ab", "ab ", " ab", "\ua000ab", ", a"]
@@ -109,8 +102,6 @@ def _trigrams():
 @pytest.fixture(scope="module")
 def node_modules():
     """The folder of packages of node that has transformers.js in it."""
-    if not shutil.which("node"):
-        pytest.skip("needs node")
     folder = os.environ.get("PARANMT_TEST_NODE_MODULES")
     if folder is None and shutil.which("npm"):
         folder = subprocess.run(["npm", "root", "-g"], capture_output=True, text=True, check=False).stdout.strip()
@@ -119,10 +110,73 @@ def node_modules():
     return Path(folder)
 
 
+def in_node(folder, program):
+    """What a program prints, in a folder with `node_modules`."""
+    if not shutil.which("node"):
+        pytest.skip("needs node")
+    (folder / "program.mjs").write_text(program)
+    ran = subprocess.run(["node", "program.mjs"], cwd=folder, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+class _Files(SimpleHTTPRequestHandler):
+    extensions_map = {".html": "text/html", ".mjs": "text/javascript", ".js": "text/javascript", "": "text/plain"}
+    extensions_map[".wasm"] = "application/wasm"
+
+    def log_message(self, *_):
+        pass
+
+
+PAGE = """<!doctype html><meta charset="utf-8">
+<script type="importmap">{"imports": {
+"@huggingface/transformers": "/node_modules/@huggingface/transformers/dist/transformers.web.js",
+"onnxruntime-web/webgpu": "/node_modules/onnxruntime-web/dist/ort.webgpu.min.mjs",
+"onnxruntime-common": "/node_modules/onnxruntime-common/dist/esm/index.js"}}</script>
+<script type="module">
+const print = (text) => { document.title = text; };
+try {
+  const { env } = await import("@huggingface/transformers");
+  env.allowRemoteModels = false;
+  env.allowLocalModels = true;
+  env.backends.onnx.wasm.wasmPaths = "/node_modules/onnxruntime-web/dist/";
+  PROGRAM
+} catch (error) {
+  print(`${error} ${error.stack}`);
+}
+</script>"""
+
+
+def in_chromium(folder, program):
+    """What a program prints as a page, served from a folder with `node_modules`."""
+    # A page has no file system, and imports of a block are calls.
+    program = re.sub(r"import (\{[^}]+\}) from (.*);", r"const \1 = await import(\2);", program)
+    program = program.replace('const { readFileSync } = await import("node:fs");', "")
+    program = re.sub(
+        r"const read = .*", "const read = async (file) => (await fetch(`${folder}/${file}`)).json();", program
+    )
+    program = re.sub(r"\bread\(", "await read(", program)
+    (folder / "page.html").write_text(PAGE.replace("PROGRAM", program.replace("console.log(", "print(")))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Files, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    browser = open_browser(folder / "profile")
+    try:
+        browser.get(f"http://127.0.0.1:{server.server_port}/page.html")
+        until = time.monotonic() + 120
+        while not browser.title and time.monotonic() < until:
+            time.sleep(0.1)
+        return browser.title
+    finally:
+        browser.quit()
+        server.shutdown()
+        server.server_close()
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("run", [in_node, in_chromium])
 @pytest.mark.parametrize("name", ["lstm", "real-word", "real-trigram", "real-word,trigram"])
-def test_node_gives_the_vectors_of_the_encoder(tmp_path, node_modules, real_sentences, name):
-    """The program of the README, on other texts."""
+def test_javascript_gives_the_vectors_of_the_encoder(tmp_path, node_modules, real_sentences, name, run):
+    """The program of the README, on other texts; and the cosine of two sentences, computed there."""
     texts = [*SENTENCES, *HARD, *real_sentences[:20]]
     if "trigram" in name:
         # There, characters beyond U+FFFF are unknown.
@@ -130,11 +184,18 @@ def test_node_gives_the_vectors_of_the_encoder(tmp_path, node_modules, real_sent
     save(real(name) if name in REAL else encoder(name), tmp_path / "in")
     made = export_encoder(tmp_path / "in", tmp_path / "out", format="transformers.js")
     program = re.search(r"```javascript\n(.*?)```", (made.folder / "README.md").read_text(), re.DOTALL)[1]
-    assert (made.folder / "onnx" / "model.onnx").is_file()
-    program = program.replace('["A dog runs.", "It rains."]', json.dumps(texts))
-    program = program.replace("console.log(vectors.tolist())", "console.log(JSON.stringify(vectors.tolist()))")
-    (tmp_path / "program.mjs").write_text(program)
     (tmp_path / "node_modules").symlink_to(node_modules)
-    ran = subprocess.run(["node", "program.mjs"], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-    np.testing.assert_allclose(json.loads(ran.stdout), load(tmp_path / "in").encode(texts), atol=1e-5)
+    program = program.replace('["A dog runs.", "It rains."]', json.dumps(texts))
+    program = program.replace(
+        "console.log(vectors.tolist());",
+        """const rows = vectors.tolist();
+const dot = (a, b) => a.reduce((sum, value, place) => sum + value * b[place], 0);
+const cosine = dot(rows[0], rows[2]) / Math.sqrt(dot(rows[0], rows[0]) * dot(rows[2], rows[2]));
+console.log(JSON.stringify({ rows, cosine }));""",
+    )
+    printed = run(tmp_path, program)
+    assert printed.startswith("{"), printed
+    found = json.loads(printed)
+    expected = load(tmp_path / "in").encode(texts)
+    np.testing.assert_allclose(found["rows"], expected, atol=1e-5)
+    assert found["cosine"] == pytest.approx(cosines(expected)[0, 2], abs=1e-5)
