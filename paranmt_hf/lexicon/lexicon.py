@@ -33,8 +33,6 @@ from paranmt_hf.util.settings import Settings
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.work import clear
 
-GIGABYTE = 10**9
-
 logger = logging.getLogger(__name__)
 
 
@@ -253,7 +251,7 @@ def write_lexicon(
     sets = WordSets(work)
     done = pairs_in(runs_of(work / FOLDER))
     with Progress("word pairs", sets.words.pairs, done=done, unit="pairs of sentences") as bar:
-        runs = count_word_pairs(sets, work / FOLDER, int(config.memory * GIGABYTE), bar.advance_to)
+        runs = count_word_pairs(sets, work / FOLDER, int(config.memory * 1e9), bar.advance_to)
     with Progress("lexicon", unit="rows") as bar:
         ranges = merged(runs, len(sets.words))
         rows = write_word_pairs(folder, ranges, sets.words, config.min_count, bar.advance_to)

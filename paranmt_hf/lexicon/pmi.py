@@ -38,16 +38,11 @@ from paranmt_hf.lexicon.word_sets import LexiconWords, WordSets
 from paranmt_hf.util.files import replacing, writing
 
 BITS = 21  # Bits of each of the three counts; a pair of sentences adds at most 2 to the middle one
-RUN_PAIRS = 2 ** (BITS - 1) - 1
 MASK = 2**BITS - 1
 # What a word adds to S, by the sides that it is on: none, reference, translation, both.
 WEIGHTS = np.array([0, 1, 2**BITS, 2**BITS + 1], np.int64)
-# Multiplications of a block, the maximum number of entries of its product, of 12 bytes each.
-BLOCK_PRODUCTS = 8_000_000
 # Memory for each entry of what is kept: the sum, and while two are added these and the sum, 12 bytes each.
 ENTRY_BYTES = 36
-# Entries of all runs that are added up at once, at about 100 bytes each; a word's entries stay together.
-RANGE_ENTRIES = 500_000
 GROUP_ROWS = 250_000  # A row group is what is read to find the paraphrases of a word
 FOLDER, TABLE = "runs", "lexicon.parquet"
 
@@ -72,13 +67,14 @@ def count_word_pairs(
     memory: int,
     report: Callable[[int], None],
     *,
-    run_pairs: int = RUN_PAIRS,
-    products: int = BLOCK_PRODUCTS,
+    run_pairs: int = 2 ** (BITS - 1) - 1,
+    products: int = 8_000_000,
 ) -> list[Path]:
     """Count the pairs of words of a corpus, continuing after existing runs.
 
     `memory` is the number of bytes that the counts may take, which decides the number of runs and nothing else, like
-    `run_pairs`, the maximum number of pairs of sentences of a run; `report` is called with the number of pairs of
+    `run_pairs`, the maximum number of pairs of sentences of a run, and `products`, the multiplications of a block and
+    the maximum number of entries of its product, of 12 bytes each; `report` is called with the number of pairs of
     sentences that are counted.
     """
     with writing(folder):
@@ -156,12 +152,13 @@ def _write_run(folder: Path, first: int, last: int, total: sparse.csr_array, ord
         save_file({"bounds": total.indptr.astype(np.int64), "others": others, "counts": total.data}, aside)
 
 
-def merged(runs: Sequence[Path], words: int, *, range_entries: int = RANGE_ENTRIES) -> Iterator[pa.Table]:
+def merged(runs: Sequence[Path], words: int, *, range_entries: int = 500_000) -> Iterator[pa.Table]:
     """Merge runs: the counts of pairs of different words, one range of words after the other.
 
     A table has a row for each pair, sorted by `word` and then by `other`, rows of words; `across` is the number of
     pairs of sentences with the one word on a side and the other on the other, where a pair counts twice if both words
     are on both sides; `references` and `translations` are the numbers of such sentences with both.
+    About `range_entries` of all runs are added up at once, at about 100 bytes each; a word's entries stay together.
     """
     from safetensors import safe_open
 

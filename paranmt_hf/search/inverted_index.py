@@ -20,10 +20,8 @@ from paranmt_hf.util.files import replacing
 CENTROIDS, BOUNDS, ORDER = "centroids.npy", "bounds.npy", "order.npy"
 SEED = 1
 STEP = 8192  # Vectors that are compared with all centroids at once
-DRAWN, ROUNDS = 64, 8  # Of k-means: vectors sampled for each centroid, and rounds
 AT_ONCE = 1 << 26  # Similarities that are computed at once: 256 MB
 SHARD = 1 << 21  # Vectors whose nearest lists are held at once
-SAME = 1 - 1e-5  # The cosine of equal vectors, rounding of products in single precision aside
 
 
 class InvertedIndex:
@@ -82,13 +80,16 @@ def _nearest(vectors: torch.Tensor, centroids: torch.Tensor, count: int) -> np.n
 
 
 def _centroids(vectors: Vectors, count: int, seed: int) -> torch.Tensor:
-    """Choose centroids [list, dimension] by spherical k-means (Dhillon & Modha 2001) over a sample."""
+    """Choose centroids [list, dimension] by spherical k-means (Dhillon & Modha 2001) over a sample.
+
+    The sample has 64 vectors for each centroid, and there are 8 rounds.
+    """
     generator = np.random.default_rng(seed)
-    rows = np.sort(generator.choice(len(vectors), min(len(vectors), count * DRAWN), replace=False))
+    rows = np.sort(generator.choice(len(vectors), min(len(vectors), count * 64), replace=False))
     sample = torch.from_numpy(vectors.take(rows))
     first = np.sort(generator.choice(len(rows), count, replace=False))
     centroids = sample[torch.from_numpy(first)]
-    for _ in range(ROUNDS):
+    for _ in range(8):
         sums = torch.zeros_like(centroids)
         for start, stop in spans(len(sample), STEP):
             nearest = (sample[start:stop] @ centroids.T).argmax(dim=1)
@@ -157,7 +158,8 @@ def alike(
     with at most `most` rows of a list, the first ones; and with as many of those that have its signature, if there are
     `signatures` [row]. A pair may be found twice. Yields once for each list and shard.
     """
-    least = min(least, SAME)
+    # The cosine of equal vectors may be less than 1, because products in single precision are rounded.
+    least = min(least, 1 - 1e-5)
     for shard in spans(len(vectors), SHARD):
         for number, rows in _by_list(_probed(vectors, shard, lists, probes), every=len(lists)):
             start, stop = int(lists.bounds[number]), int(lists.bounds[number + 1])

@@ -49,8 +49,6 @@ if TYPE_CHECKING:
 MAX_EXACT_SENTENCES = 250_000  # Up to this many sentences, each is compared with every other one
 WRITE_ROWS = 20_000
 NEIGHBOURS = "neighbours.safetensors"
-SHOWN = 3  # Number of pairs that the summary of a file of pairs shows
-NEARLY_ONE = 0.999  # Sentences below this cosine are not equal
 CHECKPOINT_SECONDS = 60.0
 
 
@@ -109,7 +107,7 @@ class MinedPairs(Result[MinedRecord]):
 
     def summary(self) -> str:
         lines = [f"{self.folder}: {counted(self.record.pairs, 'pair')}{'' if self.fresh else ' (was mined already)'}"]
-        best = next(pq.ParquetFile(self.folder).iter_batches(SHOWN, columns=["cosine", "first", "second"]), None)
+        best = next(pq.ParquetFile(self.folder).iter_batches(3, columns=["cosine", "first", "second"]), None)
         for pair in [] if best is None else best.to_pylist():
             lines.append(f"  {pair['cosine']:.3f}  {pair['first']}  |  {pair['second']}")
         return "\n".join([*lines, f"load it: Dataset.from_parquet({shown_path(self.folder)!r})"])
@@ -343,7 +341,8 @@ class Mining:
         if margins is not None and self.config.min_margin is not None:
             kept = margins >= np.float32(self.config.min_margin)
         if first is not second and not self.config.copies:
-            near = np.flatnonzero(kept & (pairs.cosine > NEARLY_ONE))
+            # Only sentences of nearly this cosine can be equal.
+            near = np.flatnonzero(kept & (pairs.cosine > 0.999))
             for start, stop in spans(len(near), WRITE_ROWS):
                 some = near[start:stop]
                 sides = first.sentences.take(pairs.first[some]), second.sentences.take(pairs.second[some])

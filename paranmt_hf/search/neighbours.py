@@ -21,8 +21,6 @@ from paranmt_hf.search.storage import Vectors, read_checkpoint, save_checkpoint,
 
 LOWEST = float("-inf")
 NOBODY = -1
-# If more marked similarities than this multiple of those kept, the largest of each row are searched among all.
-MANY = 2
 
 
 class Neighbours:
@@ -50,7 +48,8 @@ class Neighbours:
         if len(hit) < len(rows) / 8:
             rows, similarities, bounds = rows[hit], similarities[hit], bounds[hit]
         top = min(self.scores.shape[1], similarities.shape[1])
-        row, column = _marked(similarities, bounds, most=MANY * top * len(rows))
+        # Among many marked similarities it is faster to search for the largest of each row in all of them.
+        row, column = _marked(similarities, bounds, most=2 * top * len(rows))
         if row is None or column is None:
             scores, places = similarities.topk(top, dim=1)
             self._merge(rows, scores, items[places])

@@ -49,7 +49,6 @@ from paranmt_hf.util.settings import Settings
 
 Method = Literal["exact", "near", "meaning"]
 METHODS: tuple[Method, ...] = ("exact", "near", "meaning")
-MAX_EXACT_ROWS = 10_000  # Up to this many texts are compared with all others by their meaning
 # A dropped row, the row it is like, and their similarity.
 DROPPED = np.dtype([("row", np.int64), ("like", np.int64), ("score", np.float32)])
 DROPPED_SCHEMA = pa.schema(
@@ -62,7 +61,6 @@ DROPPED_SCHEMA = pa.schema(
         "like_text": pa.string(),
     }
 )
-WRITTEN_AT_ONCE = 2**18
 
 
 @dataclass(frozen=True)
@@ -254,7 +252,8 @@ class Deduplication:
         vectors = write_encoded(folder, count, encode, "float16")
         lists = self.config.lists
         if lists is None:
-            lists = 1 if count <= MAX_EXACT_ROWS else round(math.sqrt(count))
+            # Few texts are compared with all others.
+            lists = 1 if count <= 10_000 else round(math.sqrt(count))
         repeats = self._in_lists(vectors, min(lists, count), folder, differences)
         later = np.flatnonzero(repeats >= 0)
         cosines = np.empty(len(later))
@@ -321,7 +320,7 @@ def write_dropped(path: Path, texts: StoredSentences, found: dict[Method, np.nda
     order = np.argsort(every["row"])
     schema = DROPPED_SCHEMA.with_metadata({SELECTION: checksum.encode()})
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for start, stop in spans(len(every), WRITTEN_AT_ONCE):
+        for start, stop in spans(len(every), BATCH):
             rows = every[order[start:stop]]
             columns = {
                 "line": pa.array(rows["row"] + 1),

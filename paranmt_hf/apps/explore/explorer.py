@@ -22,7 +22,7 @@ from paranmt_hf.corpus.release.record import ReleaseRecord
 from paranmt_hf.corpus.release.release import read_record, release_files
 from paranmt_hf.corpus.release.schema import COLUMNS, MOST_RANKS
 from paranmt_hf.corpus.statistics.draws import Interval
-from paranmt_hf.corpus.statistics.release_counts import EDGES, RANGES
+from paranmt_hf.corpus.statistics.release_counts import EDGES, SCORE_RANGES
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.parquet import MEMORY_BYTES, as_table, database
@@ -298,10 +298,10 @@ class Explorer:
             inner = f"SELECT {columns} FROM {self._table} WHERE {condition}"
             query = f"SELECT part, count(*), arg_min(key, hash(key + {seed:d}), {each:d}) FROM ({inner}) GROUP BY part"
             found = {part: (count, keys) for part, count, keys in self._connection.execute(query, values).fetchall()}
-            drawn = [found.get(part, (0, [])) for part in range(len(RANGES))]
+            drawn = [found.get(part, (0, [])) for part in range(len(SCORE_RANGES))]
             return [
                 {"range": name, "rows": count, "examples": self._rows_of(keys)}
-                for name, (count, keys) in zip(RANGES, drawn, strict=True)
+                for name, (count, keys) in zip(SCORE_RANGES, drawn, strict=True)
             ]
 
     def origins(self) -> dict[str, int]:

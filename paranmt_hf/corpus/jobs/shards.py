@@ -28,8 +28,8 @@ from paranmt_hf.util.records import as_json, describe_differences, from_json, re
 
 logger = logging.getLogger(__name__)
 
-Report = Callable[[int], None]
-Work = Callable[[pa.Table, Report], tuple[pa.Table, dict[str, int]]]
+ReportRows = Callable[[int], None]
+Work = Callable[[pa.Table, ReportRows], tuple[pa.Table, dict[str, int]]]
 
 
 class Stage(Protocol):
@@ -199,7 +199,7 @@ def cut_into_shards(
 _loaded: dict[tuple[Stage, str], Work] = {}
 
 
-def run_shard(stage: Stage, task: Task, report: Report) -> ShardRecord:
+def run_shard(stage: Stage, task: Task, report: ReportRows) -> ShardRecord:
     """Process one shard; a worker process loads the stage at its first shard."""
     # The identity holds checksums: a model that has changed under the same name is loaded again.
     key = (stage, json.dumps(stage.identity, sort_keys=True))

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.jobs.shards import Report, Work
+from paranmt_hf.corpus.jobs.shards import ReportRows, Work
 from paranmt_hf.corpus.release.schema import ADDED, COLUMNS, SIDES
 from paranmt_hf.corpus.scoring import repetitions, sentence_ends
 from paranmt_hf.corpus.scoring.mismatch_columns import DEFINITION, MISMATCHES, MismatchReader
@@ -80,7 +80,7 @@ class PivotStage:
     def load(self) -> Work:
         inner = self.translate.load()
 
-        def work(table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
+        def work(table: pa.Table, report: ReportRows) -> tuple[pa.Table, dict[str, int]]:
             found, dropped = inner(table.append_column("source", table["reference"]), report)
             names = ["translation" if name == "source" else name for name in (*table.column_names, "source")]
             there = found.select(names).rename_columns([*table.column_names, "source"])
@@ -137,7 +137,7 @@ def by_windows(rows: int, change: Callable[[pa.Table], tuple[pa.Table, Mapping[s
     The function returns the new table, and the number of rows that it dropped by reason.
     """
 
-    def work(table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
+    def work(table: pa.Table, report: ReportRows) -> tuple[pa.Table, dict[str, int]]:
         parts, dropped = [], Counter[str]()
         # An empty table is one piece.
         for start in range(0, max(1, table.num_rows), rows):

@@ -17,9 +17,6 @@ from paranmt_hf.corpus.reading.columns import normalise
 from paranmt_hf.corpus.scoring.language import LanguageConfig, build_model, in_language
 from paranmt_hf.util.optional import require, versions
 
-# Ratio of the lengths of an answer and its reference in characters, and characters that are allowed beyond it, because
-# short sentences vary.
-MAX_LENGTH_RATIO, ALLOWANCE = 3, 20
 DEFINITION = "4"
 NOUNS: dict[ModelTask, str] = {"translate": "translation", "paraphrase": "paraphrase"}
 QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "„": "“", "‘": "’", "«": "»", "「": "」"}
@@ -145,7 +142,8 @@ class Judge:
         if text == sentence and text != reference:
             return "answer that repeats the source"
         short, long = sorted((len(reference), len(text)))
-        if long > short * MAX_LENGTH_RATIO + ALLOWANCE:
+        # Twenty characters more, because short sentences vary.
+        if long > short * 3 + 20:
             return "answer of absurd length"
         return None
 

@@ -25,7 +25,6 @@ PROMPTS: dict[ModelTask, str] = {
     "what it means. Answer with the new sentence and nothing else.\n\n{sentence}",
 }
 PREFIX = "openai:"  # Prefix of the names of language models in records
-HOSTED = "https://api.openai.com/v1"
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class LanguageModelConfig(Settings):
     @property
     def address(self) -> str:
         """Address of the server, with `/v1` if it has no path."""
-        address = self.base_url or os.environ.get("OPENAI_BASE_URL") or HOSTED
+        address = self.base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
         _check_address(address)
         address = address.rstrip("/")
         return address if urlsplit(address).path else f"{address}/v1"

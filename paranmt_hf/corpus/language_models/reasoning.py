@@ -41,12 +41,11 @@ ANSWER_MARKS: tuple[Mark, ...] = (
 END_OF_TEXT = re.compile(
     r"(<\|(return|end|call|im_end|eot_id|eom_id|end_of_text|endoftext|end_of_turn)\|>|<end_of_turn>|<turn\|>|</s>)\s*$"
 )
-BETWEEN = "..."  # Between the two marks in the settings
 
 
 def parse_mark(text: str) -> Mark:
     """Read marks from settings, such as `<cot> ... </cot>`."""
-    begin, between, end = (part.strip() for part in text.partition(BETWEEN))
+    begin, between, end = (part.strip() for part in text.partition("..."))
     if not between or not end:
         raise InputError(
             f"reasoning_marks must be two marks with ... between them, such as '<cot> ... </cot>', not {text!r}",

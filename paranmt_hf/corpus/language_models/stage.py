@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.jobs.shards import Manifest, Report, Work
+from paranmt_hf.corpus.jobs.shards import Manifest, ReportRows, Work
 from paranmt_hf.corpus.language_models.answers import Judge
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig, ModelTask
 from paranmt_hf.corpus.language_models.kept_answers import ANSWERS_FILE, Answer, KeptAnswers
@@ -98,7 +98,7 @@ class _AskWork:
         self._usable = int(stage.begun)
         self._reasons: Counter[str] = Counter()
 
-    def __call__(self, table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
+    def __call__(self, table: pa.Table, report: ReportRows) -> tuple[pa.Table, dict[str, int]]:
         dropped: Counter[str] = Counter()
         parts = [self._with_translations(table.slice(0, 0), [], dropped)]
         start = 0

@@ -18,14 +18,12 @@ from typing import IO
 from paranmt_hf.corpus.parsing.trees import Tree, read_tree
 from paranmt_hf.errors import InputError
 
-SENTENCE_SECONDS = 5  # Maximum time of a sentence
 PROGRAM = "link-parser"
 # Flat trees on one line; complete linkages only; no guesses at spelling, no second try with other limits.
 OPTIONS = {"constituents": 3, "graphics": 0, "verbosity": 0, "limit": 50, "null": 0, "spell": 0, "panic": 0}
 # A command without effect, whose one line of output ends the output for a sentence.
 MARK, ANSWER = "!width=16381\n", "width set to 16381"
 GRACE = 10  # Seconds after the timeout at which the program, which checks the time rarely, is killed
-START_SECONDS = 60
 
 
 class LinkGrammar:
@@ -35,7 +33,7 @@ class LinkGrammar:
     comparable with that of other parsers. A sentence without a complete linkage, or without one in time, has no tree.
     """
 
-    def __init__(self, *, seconds: int = SENTENCE_SECONDS, processes: int = 1) -> None:
+    def __init__(self, *, seconds: int = 5, processes: int = 1) -> None:
         if not hasattr(os, "openpty"):
             raise InputError(f"link-grammar runs on Linux and macOS, not on {sys.platform}; take trees from a file")
         program = shutil.which(PROGRAM)
@@ -93,7 +91,7 @@ class _Process:
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         threading.Thread(target=_read, args=(ours, self._lines), daemon=True).start()
         self._stop = weakref.finalize(self, _end, process)
-        if self._ask("", START_SECONDS) is None:
+        if self._ask("", 60) is None:
             self._stop()
             raise InputError(
                 f"{self._command[0]} does not start or knows no English: apt-get install "

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
-from paranmt_hf.corpus.jobs.shards import Manifest, Report, Work, cut_into_shards
+from paranmt_hf.corpus.jobs.shards import Manifest, ReportRows, Work, cut_into_shards
 from paranmt_hf.corpus.parsing.parsers import Parser, TreeSource, linearised_trees
 from paranmt_hf.corpus.parsing.template_counts import (
     TEMPLATES_FILE,
@@ -44,10 +44,7 @@ from paranmt_hf.util.work import work_folder
 
 # Columns with the trees, by the columns with the sentences.
 PARSES = {"reference": "reference_parse", "translation": "translation_parse"}
-# Sentences between two reports of progress, for a parser that parses all sentences in one call.
-REPORT_SENTENCES = 1000
-SHARD_PAIRS, FILE_PAIRS = 2000, 1_000_000  # Pairs of a shard, and of a file of the result
-MAX_WORKERS = 8  # Default maximum number of processes, which take memory
+SHARD_PAIRS = 2000
 
 
 @dataclass(frozen=True)
@@ -67,13 +64,14 @@ class ParseStage:
         return lambda table, report: (parse_table(table, parser, report), {})
 
 
-def parse_table(table: pa.Table, parser: Parser, report: Report) -> pa.Table:
+def parse_table(table: pa.Table, parser: Parser, report: ReportRows) -> pa.Table:
     """Append the columns of `PARSES` to pairs; each distinct sentence is parsed once, and null has no tree."""
     sides = [normalise(table[side].combine_chunks()) for side in PARSES]
     encoded = pa.concat_arrays(sides).dictionary_encode()
     sentences = encoded.dictionary.to_pylist()
     trees: list[str | None] = []
-    step = parser.at_once or REPORT_SENTENCES
+    # A parser that takes any number of sentences gets fewer, so that progress is reported.
+    step = parser.at_once or 1000
     for start in range(0, len(sentences), step):
         trees += linearised_trees(parser, sentences[start : start + step])
         report(table.num_rows * len(trees) // len(sentences))
@@ -151,7 +149,8 @@ def parse_pairs(
 def _resolved(engine: EngineConfig, parser: str | Path | Parser) -> EngineConfig:
     """Default to one process per core, except for stanza, which computes on GPUs."""
     if engine.kind == "local" and not engine.workers and str(parser) != "stanza":
-        engine = replace(engine, workers=min(visible_cores(), MAX_WORKERS))
+        # Each process takes memory.
+        engine = replace(engine, workers=min(visible_cores(), 8))
     return engine.resolved()
 
 
@@ -200,7 +199,7 @@ def _write(
     )
 
 
-def join_shards(done: Manifest, folder: Path, file_pairs: int = FILE_PAIRS) -> Iterator[pa.Table]:
+def join_shards(done: Manifest, folder: Path, file_pairs: int = 1_000_000) -> Iterator[pa.Table]:
     """Write the shards into files of at most `file_pairs` pairs, and yield the table of each shard."""
     shards = done.paths()
     step = max(1, file_pairs // max(shard.rows for shard in done.shards.values()))

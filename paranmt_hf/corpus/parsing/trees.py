@@ -59,15 +59,15 @@ def read_tree(text: str) -> Tree:
     root: Tree | None = None
     awaits_label = False
     for found in PIECES.finditer(text):
-        piece, at = found[0], f"character {found.start() + 1}"
-        if root is not None:
-            raise InputError(f"expected one tree, but after its last bracket there is more at {at}")
+        piece = found[0]
+        too_deep = piece == "(" and len(open_nodes) == MAX_DEPTH
+        if root is not None or too_deep or (piece != "(" and not open_nodes):
+            raise InputError(
+                f"expected one tree in brackets, at most {MAX_DEPTH} levels deep, but there is {piece!r} at character "
+                f"{found.start() + 1}"
+            )
         if piece == "(":
-            if len(open_nodes) == MAX_DEPTH:
-                raise InputError(f"expected a tree, but it is nested more than {MAX_DEPTH} levels deep at {at}")
             open_nodes.append(("", []))
-        elif not open_nodes:
-            raise InputError(f"expected a tree that begins with an opening bracket, got {piece!r} at {at}")
         elif piece == ")":
             label, children = open_nodes.pop()
             node = Tree(label, tuple(children))
@@ -162,27 +162,16 @@ def _is_tree(text: str | None) -> bool:
 
 def read_template(text: str) -> str:
     """Normalise a template such as `(S (NP) (VP))` to the form of `template_of`."""
-    if len(text) > MAX_CHARACTERS:
-        raise InputError(f"expected a template of at most {MAX_CHARACTERS:,} characters, got {len(text):,}")
     try:
         tree = read_tree(text)
     except InputError as error:
         raise InputError(f"{brief(text)} is not a template such as (S(NP)(VP)): {error}") from None
-    _check(without_wrapper(tree), text)
+    sentence = without_wrapper(tree)
+    labels = [sentence.label, *(node.label for node in sentence.nodes)]
+    below = [child for node in sentence.nodes for child in node.children]
+    if len(text) > MAX_CHARACTERS or not all(labels) or len(labels) <= len(sentence.children) or below:
+        raise InputError(
+            f"{brief(text)} is not a template such as (S(NP)(VP)): a root and one level below it, each node with a "
+            f"label, no words, at most {MAX_CHARACTERS:,} characters"
+        )
     return linearised(tree)
-
-
-def _check(tree: Tree, text: str, below: int = LEVELS - 1) -> None:
-    """Reject words, nodes without a label, and nodes more than the given number of levels below a node."""
-    if not tree.label:
-        raise InputError(f"{brief(text)} is not a template: a node has no label")
-    for child in tree.children:
-        if isinstance(child, str):
-            raise InputError(
-                f"{brief(text)} is not a template, which has no words: {child!r}; write nodes as ({child})"
-            )
-        if not below:
-            raise InputError(
-                f"{brief(text)} is not a template, which has a root and one level below it: ({child.label}) is deeper"
-            )
-        _check(child, text, below - 1)

@@ -29,7 +29,7 @@ from paranmt_hf.corpus.statistics.draws import (
     filtered_ranges,
     in_ranges,
 )
-from paranmt_hf.corpus.statistics.release_counts import Statistics
+from paranmt_hf.corpus.statistics.release_counts import ReleaseCounter
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import check_download, fetching, is_id, split_revision
 from paranmt_hf.util.files import check_regular, checksum
@@ -88,11 +88,11 @@ def _is_valid(column: pa.ChunkedArray | pa.Array) -> bool:
 
 
 @dataclass
-class Release:
+class WrittenRelease:
     """A written corpus: its configs, and the statistics of `default`."""
 
     configs: dict[str, ConfigFiles]
-    statistics: Statistics
+    statistics: ReleaseCounter
     schema: pa.Schema
 
 
@@ -130,14 +130,14 @@ def _parquet_writer(file: IO[bytes], schema: pa.Schema) -> pq.ParquetWriter:
     )
 
 
-def write_release(tables: Iterable[pa.Table], folder: Path, *, optional: Collection[str] = ()) -> Release:
+def write_release(tables: Iterable[pa.Table], folder: Path, *, optional: Collection[str] = ()) -> WrittenRelease:
     """Write the Parquet files of a corpus: configs `default`, `filtered` and `sample`.
 
     The tables have the columns of the schema and the `optional` ones that are kept, in the order of their ids. The
     caller renames the folder when all is there.
     """
     schema = arrow_schema(optional)
-    statistics, sample = Statistics(), Sample(SAMPLE_ROWS, SAMPLE_SEED)
+    statistics, sample = ReleaseCounter(), Sample(SAMPLE_ROWS, SAMPLE_SEED)
     scores: list[np.ndarray] = []
 
     def every_row() -> Iterator[pa.Table]:
@@ -167,7 +167,7 @@ def write_release(tables: Iterable[pa.Table], folder: Path, *, optional: Collect
     drawn = drawn.take(pa.array(np.argsort(row_numbers(drawn)))).combine_chunks()
     configs["sample"] = _write_config(folder, "sample", [drawn], schema)
     configs["sample"].selection = {"rows": len(drawn), "seed": SAMPLE_SEED}
-    return Release(configs, statistics, schema)
+    return WrittenRelease(configs, statistics, schema)
 
 
 def _write_config(folder: Path, config: str, tables: Iterable[pa.Table], schema: pa.Schema) -> ConfigFiles:

@@ -31,7 +31,7 @@ from paranmt_hf.corpus.release.input_checks import (
     misfit,
 )
 from paranmt_hf.corpus.release.record import RELEASE_RECORD, WORDING, ReleaseRecord, identity_of
-from paranmt_hf.corpus.release.release import Release, read_record, read_tables, write_release
+from paranmt_hf.corpus.release.release import WrittenRelease, read_record, read_tables, write_release
 from paranmt_hf.corpus.release.release_card import HISTOGRAMS_PICTURE, release_card
 from paranmt_hf.corpus.release.schema import OPTIONAL, SCHEMA_VERSION
 from paranmt_hf.corpus.scoring.alignment import WARNING, alignment_warnings
@@ -259,7 +259,7 @@ def _reworded(built: Built, wanted: Identity, release: ReleaseConfig) -> Built:
     return Built(built.folder, record.write(built.folder), fresh=False)
 
 
-def _write(manifest: Manifest, folder: Path, release: ReleaseConfig) -> Release:
+def _write(manifest: Manifest, folder: Path, release: ReleaseConfig) -> WrittenRelease:
     optional = OPTIONAL & set(read_schema(manifest.paths()[0]).names)
     if not release.keep_source:
         optional -= {"source"}

@@ -20,7 +20,6 @@ from paranmt_hf.text.normal_form import normal_form
 from paranmt_hf.text.tokens import PerToken, TokenTable, ranges
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 
-NGRAM = 8
 MIN_WORDS = 4
 UNKNOWN_WORD, NO_WORD = 0, -1  # Numbers of a word of no evaluation set, and of a token that is no word
 
@@ -36,7 +35,7 @@ class EvaluationText:
         self,
         sentences: Collection[str],
         *,
-        ngram: int = NGRAM,
+        ngram: int = 8,
         min_words: int = MIN_WORDS,
         language: str = ENGLISH,
     ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -97,10 +98,12 @@ class InRange(Filter):
 
     def __init__(self, column: str, low: float | None, high: float | None) -> None:
         self.low, self.high = low, high
-        if low is not None and high is not None:
-            outside = f"outside {low:g} to {high:g}"
+        if low is None:
+            outside = f"above {high:g}"
+        elif high is None:
+            outside = f"below {low:g}"
         else:
-            outside = f"above {high:g}" if low is None else f"below {low:g}"
+            outside = f"outside {low:g} to {high:g}"
         super().__init__("range", f"with {column} {outside}", [column], column, column=column, low=low, high=high)
 
     def judge(self, table: pa.Table) -> Verdict:
@@ -130,9 +133,12 @@ class LengthLimit(Filter):
     """Drops rows with a side of too few or too many word tokens (ParaNMT-50M, section 5.4: at most 30)."""
 
     def __init__(self, least: int | None, most: int | None) -> None:
-        self.least, self.most = least, most
-        parts = [f"under {least}"] if least is not None else []
-        parts += [f"over {most}"] if most is not None else []
+        self.least, self.most = least or 0, math.inf if most is None else most
+        parts = []
+        if least is not None:
+            parts.append(f"under {least}")
+        if most is not None:
+            parts.append(f"over {most}")
         reason = f"with a side {' or '.join(parts)} tokens"
         super().__init__(
             "length", reason, ["reference_length", "translation_length"], "tokens", least=least, most=most
@@ -141,9 +147,8 @@ class LengthLimit(Filter):
     def judge(self, table: pa.Table) -> Verdict:
         sides = [table[name].to_numpy() for name in self.columns]
         shorter, longer = np.minimum(*sides), np.maximum(*sides)
-        short = shorter < self.least if self.least is not None else np.zeros(len(shorter), bool)
-        long = longer > self.most if self.most is not None else np.zeros(len(shorter), bool)
-        return Verdict(~(short | long), np.where(short, shorter, longer).astype(np.float64))
+        short = shorter < self.least
+        return Verdict(~short & (longer <= self.most), np.where(short, shorter, longer).astype(np.float64))
 
 
 class DifferentSides(Filter):

@@ -21,8 +21,6 @@ from paranmt_hf.util.progress import Progress
 
 SIMILARITY = 0.7  # Smallest Jaccard similarity of near-duplicates
 FIRST = 32  # Of the documents that share a key, each is compared with the first ones
-SORTED_AT_ONCE = 2**25  # Keys that are sorted at once: 0.3 GB, and as much again for what is read and marked
-READ_AT_ONCE = 2**22
 COMPARED_AT_ONCE = 2**15  # Pairs
 BLOCK = 2**18  # Later documents whose pairs are in one file
 # A pair on disk: the number of the later document within its block, above that of the earlier one.
@@ -147,15 +145,16 @@ def sharing(
     leave_out: np.ndarray,
     *,
     salts: np.ndarray | None = None,
-    sorted_at_once: int = SORTED_AT_ONCE,
-    read_at_once: int = READ_AT_ONCE,
+    sorted_at_once: int = 2**25,
+    read_at_once: int = 2**22,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Find documents that share a key of one band: yields earlier and later document of each pair [pair], int64.
 
     The lowest bits of a key make room for the document's number, so that one sort of plain numbers does it; with 50
     million documents 38 bits remain, and the few thousand pairs that agree in those at random are compared in vain.
     Each document is paired with at most `first` others, those of the smallest numbers; `leave_out` [document] are
-    ignored. With `salts` [document], uint64, each key is first mixed with its own.
+    ignored. With `salts` [document], uint64, each key is first mixed with its own. The result does not depend on
+    `sorted_at_once`, keys of 0.3 GB, and as much again for what is read and marked.
     """
     number_bits = max(int(keys.rows - 1).bit_length(), 1)
     low = np.uint64(2**number_bits - 1)

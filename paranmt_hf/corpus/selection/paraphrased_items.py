@@ -22,8 +22,6 @@ COUNTED = ("number_mismatch", "negation_mismatch", "name_mismatch")
 MISMATCH = 0.04  # What numbers, negation and names that do not agree take off the cosine, each
 LENGTH = 0.1  # What the longer text takes off, times the share of its characters that it is longer by
 ROUNDING = 1e-3  # More than products of other batches differ
-TEXTS_AT_ONCE = 2_048  # Texts that are compared with all items at once
-NO_ITEM = -1
 
 
 def unit_vectors(vectors: np.ndarray) -> np.ndarray:
@@ -57,16 +55,14 @@ class ItemMeanings:
         encoder = self._encoder.load()
         return encoder, unit_vectors(np.asarray(encoder.encode(self.items), np.float32))
 
-    def nearest(
-        self, texts: pa.Array, *, slack: float = 0, at_once: int = TEXTS_AT_ONCE
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def nearest(self, texts: pa.Array, *, slack: float = 0, at_once: int = 2_048) -> tuple[np.ndarray, np.ndarray]:
         """Find the item that each text [text] resembles most, the first of equal ones.
 
         Returns scores [text], float32, and items [text]: minus infinity and -1 if no score is at least the threshold
-        less `slack`.
+        less `slack`. `at_once` texts are compared with all items at once.
         """
         scores = np.full(len(texts), -np.inf, np.float32)
-        items = np.full(len(texts), NO_ITEM)
+        items = np.full(len(texts), -1)
         for start in range(0, len(texts), at_once):
             block = slice(start, start + at_once)
             self._find(texts.slice(start, at_once), self.similarity - slack, scores[block], items[block])

@@ -34,8 +34,6 @@ from paranmt_hf.util.run import result_folder, run
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.work import working
 
-COMMAND = "select"
-
 
 class Selected(Built):
     """A finished selection."""
@@ -95,13 +93,13 @@ def select(
         ReleaseRecord,
         make,
         result=Selected,
-        command=COMMAND,
+        command="select",
         holds=took_long,
         read=read_record,
         work_identity={},
     )
     if file is not None and not file.exists():
-        with working(out, COMMAND, {}, took_long) as work, selection.judged(work) as (verdicts, _):
+        with working(out, "select", {}, took_long) as work, selection.judged(work) as (verdicts, _):
             for _ in selection.kept(verdicts, file, ["reference", "translation"]):
                 pass
     return selected
@@ -135,15 +133,18 @@ class _Selection:
         commands = {column.name: column.command for column in COLUMNS}
         for one in self.filters:
             for name in one.columns:
-                if name not in schema.names:
-                    command = commands.get(name, "").replace("CORPUS", self.name)
-                    made = f"`{command}` makes it" if name in commands else f"it has {', '.join(schema.names)}"
-                    raise InputError(f"{self.name} has no column {name}, which decides what is dropped; {made}")
-            kind = schema.field(one.number).type if one.number in one.columns else pa.int64()
-            if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-                raise InputError(
-                    f"the column {one.number} of {self.name} holds no numbers, so it has no ranks or ranges"
-                )
+                if name in schema.names:
+                    continue
+                made = f"it has {', '.join(schema.names)}"
+                if name in commands:
+                    made = f"`{commands[name].replace('CORPUS', self.name)}` makes it"
+                raise InputError(f"{self.name} has no column {name}, which decides what is dropped; {made}")
+            if one.number in one.columns:
+                kind = schema.field(one.number).type
+                if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+                    raise InputError(
+                        f"the column {one.number} of {self.name} holds no numbers, so it has no ranks or ranges"
+                    )
 
     @property
     def _files(self) -> dict[str, str]:

@@ -39,7 +39,7 @@ from paranmt_hf.corpus.statistics.diversity import (
     spread,
 )
 from paranmt_hf.corpus.statistics.draws import Sample
-from paranmt_hf.corpus.statistics.sampling import COLUMN_NAMES, Corpus, draw, open_corpus
+from paranmt_hf.corpus.statistics.sampling import COLUMN_NAMES, MeasuredCorpus, draw, open_corpus
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.languages import LANGUAGES, check_language
 from paranmt_hf.text.tokens import CorpusIds, PerToken
@@ -235,7 +235,10 @@ def _files_to_write(
 
 
 def _check_columns(
-    corpora: Sequence[Corpus], background: Corpus | None, config: StatsConfig, columns: Mapping[str, str]
+    corpora: Sequence[MeasuredCorpus],
+    background: MeasuredCorpus | None,
+    config: StatsConfig,
+    columns: Mapping[str, str],
 ) -> None:
     """Reject names of columns that no corpus has a use for."""
     if not corpora:
@@ -252,7 +255,7 @@ def _check_columns(
         raise InputError("`columns` is for files with columns that are not in a corpus", option="columns")
 
 
-def _language(config: StatsConfig, corpora: Sequence[Corpus]) -> str:
+def _language(config: StatsConfig, corpora: Sequence[MeasuredCorpus]) -> str:
     """Find the language by whose rules all sentences are split into words."""
     if config.language is not None:
         return config.language
@@ -267,7 +270,7 @@ def _language(config: StatsConfig, corpora: Sequence[Corpus]) -> str:
     return next(iter(known), ENGLISH)
 
 
-def _names(corpora: Sequence[Corpus]) -> list[str]:
+def _names(corpora: Sequence[MeasuredCorpus]) -> list[str]:
     """Name each corpus by its file or folder, or by its path if two have the same name."""
     short = []
     for corpus in corpora:
@@ -278,7 +281,7 @@ def _names(corpora: Sequence[Corpus]) -> list[str]:
 
 
 def _parsers(
-    corpora: Sequence[Corpus], parser: str | Path | Parser | Sequence[str | Path | Parser], language: str
+    corpora: Sequence[MeasuredCorpus], parser: str | Path | Parser | Sequence[str | Path | Parser], language: str
 ) -> list[Parser | None]:
     given = list(parser) if isinstance(parser, Sequence) and not isinstance(parser, str) else [parser]
     if not given:
@@ -298,7 +301,7 @@ def _parsers(
     ]
 
 
-def _draw(corpus: Corpus, name: str, config: StatsConfig, report: Report) -> dict[str | None, Sample]:
+def _draw(corpus: MeasuredCorpus, name: str, config: StatsConfig, report: Report) -> dict[str | None, Sample]:
     with Progress(f"read {name}", unit="rows") as progress:
         return draw(
             corpus, config.sample, config.seed, limit=MAX_SENTENCES, report=report, progress=progress.advance_to
@@ -331,7 +334,7 @@ def _parse(sentences: pa.ChunkedArray, label: str, parser: Parser, parsing: Pars
     return parse_figures(tops, parser.name, parsing.levels)
 
 
-def _document_frequencies(background: Corpus, id_of: Mapping[str, int], language: str) -> DocumentFrequencies:
+def _document_frequencies(background: MeasuredCorpus, id_of: Mapping[str, int], language: str) -> DocumentFrequencies:
     """Count the sentences of a text that contain each word; words outside all samples are ignored."""
     frequencies = DocumentFrequencies(len(id_of))
     unknown = len(id_of)

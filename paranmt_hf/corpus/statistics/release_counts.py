@@ -1,4 +1,4 @@
-"""Statistics of a corpus, computed in one pass: rows per score range, overlap, lengths, examples.
+"""ReleaseCounter of a corpus, computed in one pass: rows per score range, overlap, lengths, examples.
 
 The ranges are those of table 3 of ParaNMT-50M (Wieting & Gimpel 2018), whose first one is (-0.1, 0.2]; lower
 scores count in it here.
@@ -18,7 +18,7 @@ from paranmt_hf.corpus.statistics.draws import SAMPLE_SEED, Sample
 from paranmt_hf.util.optional import available
 
 EDGES = (0.2, 0.4, 0.6, 0.8)
-RANGES = ("[-1.0, 0.2]", "(0.2, 0.4]", "(0.4, 0.6]", "(0.6, 0.8]", "(0.8, 1.0]")
+SCORE_RANGES = ("[-1.0, 0.2]", "(0.2, 0.4]", "(0.4, 0.6]", "(0.6, 0.8]", "(0.8, 1.0]")
 EXAMPLES = 3
 # Lowest and highest value, and number of bins, of each histogram; values outside count in the outermost bins.
 HISTOGRAMS = {
@@ -68,13 +68,13 @@ class _ScoreRange:
         )
 
 
-class Statistics:
+class ReleaseCounter:
     """Running counts over tables with the columns of the schema; examples do not depend on the order of the rows."""
 
     def __init__(self) -> None:
         self.rows = 0
         self._histograms = {name: np.zeros(bins, np.int64) for name, (_, _, bins) in HISTOGRAMS.items()}
-        self._ranges = [_ScoreRange() for _ in RANGES]
+        self._ranges = [_ScoreRange() for _ in SCORE_RANGES]
         self._reference_length, self._translation_length, self._translation_score = _Mean(), _Mean(), _Mean()
         self._mismatches = Counter[str]()
         self._sentences: int | None = None
@@ -127,7 +127,7 @@ class Statistics:
             mean_reference_length=self._reference_length.rounded(2) or 0.0,
             mean_translation_length=self._translation_length.rounded(2) or 0.0,
             mean_translation_score=self._translation_score.rounded(4),
-            ranges=[part.record(name) for name, part in zip(RANGES, self._ranges, strict=True)],
+            ranges=[part.record(name) for name, part in zip(SCORE_RANGES, self._ranges, strict=True)],
             histogram=histograms.pop("para_score"),
             histograms=histograms,
             mismatches=dict(self._mismatches),

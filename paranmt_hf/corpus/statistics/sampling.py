@@ -28,7 +28,7 @@ MAX_ORIGINS = 100  # A longer table would be unreadable
 
 
 @dataclass(frozen=True)
-class Corpus:
+class MeasuredCorpus:
     """Sentences to measure: those of a corpus, of a table, or of text with a sentence on each line."""
 
     path: Path  # As it was given
@@ -48,7 +48,7 @@ def numbered_pairs(table: pa.Table) -> pa.Table:
 
 def open_corpus(
     path: str | Path, *, side: str = "reference", columns: Mapping[str, str] | None = None, by_origin: bool = False
-) -> Corpus:
+) -> MeasuredCorpus:
     """Detect the kind of a corpus and open it.
 
     It is a corpus; the folder of one of its configs, or another folder of Parquet files; or a file of any format with
@@ -64,7 +64,7 @@ def open_corpus(
         raise InputError(f"{path} is neither a corpus nor a folder of Parquet files; name one")
     tables = [open_table(file, columns.values()) for file in files]
     if isinstance(tables[0], PlainText):
-        return Corpus(path, (), LineFiles({"sentence": path}).batches, text=path)
+        return MeasuredCorpus(path, (), LineFiles({"sentence": path}).batches, text=path)
     names = tables[0].names
     if side not in columns and side not in names:
         raise InputError(
@@ -73,10 +73,10 @@ def open_corpus(
     found = tuple(name for name in wanted if name in columns or name in names)
     where = {"sentence": columns.get(side, side)} | {name: columns.get(name, name) for name in found}
     reader = TableFiles(tables, where, numbers={"para_score"} & set(found), optional=found)
-    return Corpus(path, found, reader.batches, language=_language_of(path), has_free_columns=True)
+    return MeasuredCorpus(path, found, reader.batches, language=_language_of(path), has_free_columns=True)
 
 
-def _open_release(path: Path, side: str, wanted: Sequence[str]) -> Corpus:
+def _open_release(path: Path, side: str, wanted: Sequence[str]) -> MeasuredCorpus:
     files = checked_files(path)
     names = read_schema(files[0]).names
     found = tuple(name for name in wanted if name in names)
@@ -88,7 +88,7 @@ def _open_release(path: Path, side: str, wanted: Sequence[str]) -> Corpus:
             columns = [pa.chunked_array([row_numbers(table)]), *(table[name] for name in (side, *found))]
             yield pa.table(columns, names=["id", "sentence", *found])
 
-    return Corpus(path, found, batches, language=_language_of(path))
+    return MeasuredCorpus(path, found, batches, language=_language_of(path))
 
 
 def _language_of(path: Path) -> str | None:
@@ -102,7 +102,7 @@ def _language_of(path: Path) -> str | None:
 
 
 def draw(
-    corpus: Corpus,
+    corpus: MeasuredCorpus,
     count: int,
     seed: int,
     *,
@@ -130,7 +130,7 @@ def draw(
     return {None: whole, **dict(sorted(origins.items()))}
 
 
-def _check_origins(corpus: Corpus, samples: Mapping[str, Sample], limit: int | None) -> None:
+def _check_origins(corpus: MeasuredCorpus, samples: Mapping[str, Sample], limit: int | None) -> None:
     if len(samples) > MAX_ORIGINS:
         raise InputError(
             f"{corpus.path} has more than {MAX_ORIGINS} origins, such as {next(iter(samples))!r}; a table by origin "

@@ -15,7 +15,7 @@ from paranmt_hf.corpus.translation.checkpoint import Checkpoint
 from paranmt_hf.corpus.translation.translator import Translations
 from paranmt_hf.errors import InputError
 
-Result = TypeVar("Result")
+Found = TypeVar("Found")
 Hypotheses = tuple[list[list[int]], list[float]]  # Ids and scores
 # How torch and CTranslate2 say that memory is lacking.
 LACKS_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
@@ -44,8 +44,8 @@ class MemoryGuard:
         self._ceiling, self._advice = math.inf, advice
 
     def run(
-        self, batch: np.ndarray, lengths: np.ndarray, work: Callable[[np.ndarray], Result]
-    ) -> list[tuple[np.ndarray, Result]]:
+        self, batch: np.ndarray, lengths: np.ndarray, work: Callable[[np.ndarray], Found]
+    ) -> list[tuple[np.ndarray, Found]]:
         """Run `work` on a batch of indices into `lengths`, in as many parts as memory requires.
 
         Returns each part with its result, in the order of the batch.

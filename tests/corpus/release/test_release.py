@@ -22,7 +22,7 @@ from paranmt_hf.corpus.release.release_card import release_card
 from paranmt_hf.corpus.release.release_run import ReleaseConfig
 from paranmt_hf.corpus.release.schema import arrow_schema
 from paranmt_hf.corpus.statistics.draws import in_ranges, lottery, sample_ids, top_tenths
-from paranmt_hf.corpus.statistics.release_counts import Statistics, plot_histograms, text_histogram
+from paranmt_hf.corpus.statistics.release_counts import ReleaseCounter, plot_histograms, text_histogram
 from paranmt_hf.hub.publish import publish
 from tests.refused import refused
 from tests.toys import LOCAL
@@ -84,7 +84,7 @@ def test_sample_does_not_depend_on_order_or_seedless_chance():
 
 
 def test_statistics_by_hand():
-    statistics = Statistics()
+    statistics = ReleaseCounter()
     table = make_rows(1000)
     statistics.add(table.slice(0, 300))
     statistics.add(table.slice(300))
@@ -108,7 +108,7 @@ def test_statistics_by_hand():
     assert spread["trigram_overlap"][10] == 750 and spread["translation_score"][25] == 500
     # References have 0 to 39 tokens in turn, translations 7.
     assert spread["length"][:4] == [50, 50, 50, 1050]
-    whole = Statistics()
+    whole = ReleaseCounter()
     whole.add(table)
     assert whole.summary() == summary, "the batches must not matter"
 
@@ -118,8 +118,8 @@ def test_histogram_is_drawn(drawing):
     histogram = [0] * 38 + [5, 10]
     text = text_histogram(histogram, width=10)
     assert text == "  0.9 to  1.0 | ########## 15"
-    older = replace(Statistics().summary(), histogram=histogram, histograms={})
-    for summary in (older, Statistics().summary()):
+    older = replace(ReleaseCounter().summary(), histogram=histogram, histograms={})
+    for summary in (older, ReleaseCounter().summary()):
         assert plot_histograms(summary)[:4] == b"\x89PNG"
 
 
