@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from paranmt_hf.corpus.jobs.engine import EngineConfig as EngineConfig
     from paranmt_hf.corpus.language_models.config import LanguageModelConfig as LanguageModelConfig
     from paranmt_hf.corpus.parsing.parse import parse_pairs as parse_pairs
-    from paranmt_hf.corpus.reading.inputs import TextInput as TextInput
+    from paranmt_hf.corpus.reading.bitext import TextInput as TextInput
     from paranmt_hf.corpus.reading.pairs import PairSelection as PairSelection
     from paranmt_hf.corpus.release.builder import ParaNMTBuilder as ParaNMTBuilder
     from paranmt_hf.corpus.release.release_run import ReleaseConfig as ReleaseConfig
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from paranmt_hf.corpus.statistics.describe import StatsConfig as StatsConfig
     from paranmt_hf.corpus.statistics.describe import describe_corpora as describe_corpora
     from paranmt_hf.corpus.translation.translator import TranslatorConfig as TranslatorConfig
+    from paranmt_hf.distillation.config import DistillConfig as DistillConfig
     from paranmt_hf.distillation.distill import distill as distill
     from paranmt_hf.distillation.listwise import ListwiseLoss as ListwiseLoss
     from paranmt_hf.distillation.reduction import VectorsConfig as VectorsConfig
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from paranmt_hf.supervised.supervise import supervise as supervise
     from paranmt_hf.text.normal_form import normal_form as normal_form
     from paranmt_hf.training.average import average_encoders as average_encoders
-    from paranmt_hf.training.config import DistillConfig as DistillConfig
     from paranmt_hf.training.config import TrainConfig as TrainConfig
     from paranmt_hf.training.mega_batch_miner import MarginLoss as MarginLoss
     from paranmt_hf.training.mega_batch_miner import MegaBatchMiner as MegaBatchMiner
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "Calibration": "paranmt_hf.encoders.calibration",
     "DedupConfig": "paranmt_hf.search.repeated_texts",
-    "DistillConfig": "paranmt_hf.training.config",
+    "DistillConfig": "paranmt_hf.distillation.config",
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
     "HardNegativesConfig": "paranmt_hf.search.ranked_negatives",
@@ -91,7 +91,7 @@ _MODULES = {
     "StaticEncoder": "paranmt_hf.encoders.static_encoder",
     "StsEvaluator": "paranmt_hf.evaluation.evaluator",
     "SupervisedModel": "paranmt_hf.supervised.model",
-    "TextInput": "paranmt_hf.corpus.reading.inputs",
+    "TextInput": "paranmt_hf.corpus.reading.bitext",
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
     "average_encoders": "paranmt_hf.training.average",

@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 logger = logging.getLogger(__name__)
-FOLDS, SEED, BINS = 10, 1, 15
+BINS = 15
 FEWEST = 10  # Pairs of each kind
-MOST_COUNTS = 100  # Cosines at which pairs are counted
 DIGITS = 6
 TARGET = 0.9  # The precision whose threshold the summary shows
 
@@ -128,7 +127,7 @@ def fit(settings: CalibrationSettings, sets: Sequence[RatedPairs], encoder: Sent
     positive = np.concatenate([each.positive for each in sets])
     cosines = np.round(encoded_cosines(encoder, left, right), DIGITS)
     predicted = np.empty(len(cosines))
-    for held_out in folds_of(left, right, FOLDS, SEED):
+    for held_out in folds_of(left, right, folds=10, seed=1):
         rest = np.setdiff1d(np.arange(len(cosines)), held_out)
         corners = isotonic(cosines[rest], positive[rest])
         predicted[held_out] = np.interp(cosines[held_out], *np.array(corners).T)
@@ -194,9 +193,9 @@ def calibration_error(bins: Sequence[tuple[float, float, int]]) -> float:
 
 
 def counts_above(cosines: np.ndarray, positive: np.ndarray) -> list[tuple[float, int, int]]:
-    """Number of pairs, and of positives, at or above some of the cosines."""
+    """Number of pairs, and of positives, at or above some of the cosines, at most 100."""
     order = np.sort(cosines)
-    ranks = np.linspace(0, len(order) - 1, min(MOST_COUNTS, len(order))).astype(int)
+    ranks = np.linspace(0, len(order) - 1, min(100, len(order))).astype(int)
     found = []
     for cosine in np.unique(order[ranks]):
         above = cosines >= cosine

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
+from paranmt_hf.corpus.reading.arrow_tables import is_saved_dataset
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.labels import LABEL, UNLABELLED
-from paranmt_hf.corpus.reading.pair_columns import check_given, unknown_columns, usual_labels
-from paranmt_hf.corpus.reading.pair_files import WantedColumns, open_pairs
+from paranmt_hf.corpus.reading.pair_columns import WantedColumns, check_given, unknown_columns, usual_labels
+from paranmt_hf.corpus.reading.pair_files import open_pairs
 from paranmt_hf.corpus.reading.readers import Report
-from paranmt_hf.corpus.reading.saved_datasets import is_saved_dataset
 from paranmt_hf.corpus.release.record import RELEASE_RECORD
 from paranmt_hf.corpus.release.schema import SIDES
 from paranmt_hf.encoders.calibration import CalibrationData
@@ -75,7 +75,7 @@ def read_rated_pairs(source: str | Path, positive: float, columns: Mapping[str, 
 def _labelled(name: str, path: Path, columns: Mapping[str, str]) -> RatedPairs:
     """Read pairs with labels; those without one, or without text on a side, are counted."""
     report = Report()
-    opened = open_pairs(str(path), WantedColumns(columns, option="columns"), subset="default", score=None)
+    opened = open_pairs(str(path), WantedColumns(columns))
     table = pa.concat_tables(opened.tables(report))
     if LABEL not in table.column_names:
         raise InputError(

@@ -124,7 +124,8 @@ def _settings_of_group(group: str, text: str) -> tuple[Mapping[Any, Any], str]:
     if "=" not in text:
         expected = f"settings of {flag_of(group)}, a name and a value each"
         return read_yaml(Path(text).expanduser(), expected, as_text=True), text
-    if (found := named_values(text)) is None:
+    found = named_values(text)
+    if found is None:
         raise InputError(f"{group} must be NAME=VALUE,NAME=VALUE or a YAML file, was {text!r}", option=group)
     return found, flag_of(group)
 

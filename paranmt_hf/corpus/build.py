@@ -14,7 +14,7 @@ from paranmt_hf.corpus.jobs.shards import Stage
 from paranmt_hf.corpus.jobs.stages import PivotStage, ScoreStage, TranslateStage, column_stages
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig
 from paranmt_hf.corpus.language_models.stage import AskStage
-from paranmt_hf.corpus.reading.inputs import TextInput
+from paranmt_hf.corpus.reading.bitext import TextInput
 from paranmt_hf.corpus.reading.readers import Reader, Report
 from paranmt_hf.corpus.release.release_run import Built, ReleaseConfig, Way, make_release, translator_of
 from paranmt_hf.corpus.release.schema import AddedColumn

@@ -11,9 +11,8 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
 from paranmt_hf.corpus.jobs.stages import ScoreStage, column_stages
 from paranmt_hf.corpus.reading.formats import open_table
-from paranmt_hf.corpus.reading.inputs import check_names
 from paranmt_hf.corpus.reading.labels import LABEL, Wanted
-from paranmt_hf.corpus.reading.pair_columns import pair_columns
+from paranmt_hf.corpus.reading.pair_columns import WantedColumns, check_names, pair_columns
 from paranmt_hf.corpus.reading.phrases import PhraseFiles, first_line, is_rule
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.preset_files import open_preset
@@ -103,9 +102,10 @@ def _open_pairs(files: Sequence[Path], columns: dict[str, str], label: Wanted | 
     for table in tables:
         if isinstance(table, PlainText):
             _refuse_text(table.path)
-    found = pair_columns(tables[0], columns)
+    wanted = WantedColumns(columns, [name for name in columns if name not in (*SIDES, LABEL)])
+    found = pair_columns(tables[0], wanted)
     for table in tables[1:]:
-        for name, theirs in pair_columns(table, columns).items():
+        for name, theirs in pair_columns(table, wanted).items():
             if name not in found or table.position(found[name]) != table.position(theirs):
                 raise InputError(
                     f"{table.path} has {name} in the column {theirs}, unlike {tables[0].path}; import them one by one",

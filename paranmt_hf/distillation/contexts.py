@@ -24,7 +24,6 @@ from paranmt_hf.util.progress import Progress
 
 CPU_BATCH, GPU_BATCH = 32, 256  # Sentences of a batch; the states of a small one stay in the cache of a processor
 BLOCK = 5_000  # Sentences that are split and chosen from at once
-NO_LIMIT = 2**31  # Tokenizers without a maximum length state one above this
 
 Tensors = dict[str, torch.Tensor]
 
@@ -70,7 +69,8 @@ class StateMeans:
         self._encoder, self._row_of, self._in_bf16 = encoder, lookup.row_of, in_bf16
         self._tokenizer = check_reads_words(encoder, "this model")
         length = encoder.max_seq_length
-        self._longest = length if length is not None and length < NO_LIMIT else None
+        # Tokenizers without a maximum length state a very large one.
+        self._longest = length if length is not None and length < 2**31 else None
         self._normalizer, self._pre_tokenizer = word_normalizer(), word_pre_tokenizer()
         self._sums: torch.Tensor | None = None
         # Sentences of which each word has a state [row].

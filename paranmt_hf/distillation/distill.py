@@ -14,17 +14,18 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.reading.sentences import SentenceSources
+from paranmt_hf.distillation.config import WORDS, DistillConfig
 from paranmt_hf.distillation.distill_steps import BASE, DistillSteps
 from paranmt_hf.distillation.likeness import NEIGHBOURS
+from paranmt_hf.distillation.record import Distilled, DistillRecord
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sts_data import is_sample, sets_of
 from paranmt_hf.hub.languages import check_language
 from paranmt_hf.hub.repository import locate, plain_name
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.training.card import shell_word, trained_values, write_card
-from paranmt_hf.training.config import WORDS, DistillConfig
 from paranmt_hf.training.inputs import holds_training, sentences_of
-from paranmt_hf.training.record import Distilled, DistillRecord, TrainingRecord
+from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.training.text import PairsAndText, split_text
 from paranmt_hf.training.train import TEACHER
 from paranmt_hf.util.files import Names, listed, source_name, writing
@@ -85,7 +86,7 @@ def distill(
     sets = sets_of(evaluate) if evaluate is not None else []
     unwanted = sentences_of(exclude) if exclude is not None else set()
     translated = None if translations is None else listed(translations)
-    sentences = PairsAndText(None, SentenceSources(listed(text), columns, translated, option="columns"), unwanted)
+    sentences = PairsAndText(None, SentenceSources(listed(text), columns, translated), unwanted)
     if sentences.translated:
         _check_translated(config, language)
     pairs = Pairs(listed(data), PairSelection(), unwanted, seed=config.seed) if data is not None else None

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.reading.sentences import SENTENCE, TRANSLATION
+from paranmt_hf.distillation.config import TRIGRAMS, WORDS, DistillConfig
 from paranmt_hf.distillation.likeness import likeness
 from paranmt_hf.distillation.reduction import VectorsConfig, check_reduction, components
 from paranmt_hf.distillation.vectors import SAMPLE, distill_vectors
@@ -28,7 +29,7 @@ from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.hub.repository import Model, locate, plain_name
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
-from paranmt_hf.training.config import TRIGRAMS, WORDS, DistillConfig, TrainConfig
+from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.inputs import resolve_encoder
 from paranmt_hf.training.recipe import read_recipe
 from paranmt_hf.training.text import keys_in
@@ -41,12 +42,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 BASE = "base"  # The carried encoder: the teacher if none is given, and the start for text whose words it knows
-KNOWN_SHARE = 0.75  # Of the words of the text, repetitions included, that the start must know
-MOST_PASSES, MOST_EPOCHS = 3_000_000, 12  # Sentences in all epochs; on little text more epochs make it less alike
-# Of the starts words and trigrams: sizes if none are given, sentences in which a word is read, spread of random rows.
-MOST_WORDS, MOST_PIECES, MOST_DIMENSIONS, CONTEXTS, INIT_STD = 45_000, 10_000, 384, 8, 0.02
-BATCH, TEMPERATURE = 512, 0.15  # Of the lists of similarities
-MARGIN_RECIPE = "word-trigram"  # Its second step is that with pairs
+MOST_WORDS = 45_000  # Of the start words
+INIT_STD = 0.02  # Spread of the random rows of the starts words and trigrams
 
 
 @dataclass(frozen=True)
@@ -98,8 +95,8 @@ class DistillSteps:
 
     @property
     def epochs(self) -> int:
-        """Passes over the text: fewer over much, and not too many over little, which make it less alike."""
-        return self.config.epochs or max(1, min(MOST_PASSES // len(self.sentences), MOST_EPOCHS))
+        """Passes over the text: of three million sentences, and at most 12, for more make it less alike."""
+        return self.config.epochs or max(1, min(3_000_000 // len(self.sentences), 12))
 
     @property
     def _cache(self) -> Path:
@@ -110,14 +107,14 @@ class DistillSteps:
         """Settings of the step that learns the teacher's lists: those of this package's own encoders."""
         return TrainConfig(
             # Half of its sentences; an epoch has ten steps or more.
-            batch_size=max(1, min(BATCH, len(self.sentences) // 20)),
+            batch_size=max(1, min(512, len(self.sentences) // 20)),
             learning_rate=0.001,
             precision="bf16",
             seed=self.config.seed,
             teacher=self.name,
             teacher_cache=str(self._cache),
             teacher_loss="listwise",
-            temperature=TEMPERATURE,
+            temperature=0.15,
             neighbours=True,
             epochs=self.epochs,
             decay=True,
@@ -131,7 +128,7 @@ class DistillSteps:
             return WORDS
         (tables, _) = read_average_tables(locate(BASE)) or ([], "")
         known = sum(count for word, count in counts.items() if word in tables[0].vocabulary.row_of)
-        return BASE if known >= KNOWN_SHARE * counts.total() else WORDS
+        return BASE if known >= 0.75 * counts.total() else WORDS
 
     def _check(self, start: str) -> None:
         """Reject what does not fit, before the hours of the teacher."""
@@ -165,7 +162,7 @@ class DistillSteps:
         """Settings of the encoder that training starts from."""
         if start not in (WORDS, TRIGRAMS):
             return EncoderConfig(init_from=start)
-        most = min(taught.dimension, MOST_DIMENSIONS)
+        most = min(taught.dimension, 384)
         dimension = self.config.dimension or min(most, len(self.sentences))
         if not self.config.dimension and dimension < most:
             logger.warning(
@@ -175,7 +172,7 @@ class DistillSteps:
         if start == TRIGRAMS:
             return EncoderConfig(model="trigram", dimension=dimension, init_std=INIT_STD)
         vectors = self._word_vectors(counts, taught, dimension)
-        words, pieces = self.config.words or MOST_WORDS, min(MOST_PIECES, len(counts) // 4)
+        words, pieces = self.config.words or MOST_WORDS, min(10_000, len(counts) // 4)
         return EncoderConfig(words=words, pieces=pieces, dimension=dimension, vectors=str(vectors), init_std=INIT_STD)
 
     def _word_vectors(self, counts: Counter[str], taught: TeacherVectors, dimension: int) -> Path:
@@ -189,7 +186,7 @@ class DistillSteps:
         if isinstance(getattr(encoder, "tokenizer", None), PreTrainedTokenizerFast):
             reading = VectorsConfig(
                 words=words,
-                contexts=CONTEXTS,
+                contexts=8,
                 dimension=dimension if reduced else None,
                 precision="bf16" if fast_in_bf16(encoder.device.type) else "float32",
             )
@@ -217,7 +214,7 @@ class DistillSteps:
         from paranmt_hf.training.average import average_encoders
 
         margin, mean = self.work / "margin", self.work / "mean"
-        encoder, config, selection = read_recipe(MARGIN_RECIPE).margin_step(first, TrainConfig(seed=self.config.seed))
+        encoder, config, selection = read_recipe("word-trigram").margin_step(first, TrainConfig(seed=self.config.seed))
         train(data, margin, encoder=encoder, config=config, selection=selection, exclude=exclude)
         average_encoders([first, margin], mean)
         return mean

@@ -12,7 +12,6 @@ import numpy as np
 from paranmt_hf.evaluation.similarities import directions
 
 NEIGHBOURS = 50  # Sentences of a group
-EQUAL = 1e-7  # A smaller standard deviation of cosines is nothing but rounding
 
 
 def likeness(vectors: np.ndarray, teacher: np.ndarray) -> float:
@@ -32,6 +31,7 @@ def likeness(vectors: np.ndarray, teacher: np.ndarray) -> float:
     for start in range(0, len(order) - NEIGHBOURS + 1, NEIGHBOURS):
         group = order[start : start + NEIGHBOURS]
         cosines = [(side[group] @ side[group].T)[upper] for side in (own, wanted)]
-        if min(side.std() for side in cosines) > EQUAL:
+        # A smaller standard deviation is nothing but rounding.
+        if min(side.std() for side in cosines) > 1e-7:
             found.append(np.corrcoef(*cosines)[0, 1])
     return float(np.mean(found)) if found else 0.0

@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
+from paranmt_hf.corpus.reading.arrow_tables import STATE as SAVED
 from paranmt_hf.corpus.reading.formats import open_table
-from paranmt_hf.corpus.reading.saved_datasets import STATE as SAVED
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.pair_file import COLUMNS, read_pair_file, read_pairs
 from paranmt_hf.evaluation.pair_set import ScoredPair, StsSet, collect, read_lines, tab_separated

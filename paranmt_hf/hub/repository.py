@@ -116,6 +116,13 @@ def check_name(model: str, *, kind: ModelKind = "encoder") -> None:
 
 def _check_id(name: str, kind: ModelKind) -> None:
     """Reject the name of a model that is neither a folder nor a valid Hub id."""
+    folder = folder_of(name, kind)
+    if folder.parent == ASSETS:
+        raise InputError(
+            f"this installation of paranmt-hf was made without the {kind} {folder.name!r}; give another `{kind}`, a "
+            "folder or an id on the Hub",
+            path=folder,
+        )
     if not is_id(name):
         raise InputError(
             f"no model {name!r}: expected a folder that exists or a Hub id like 'organisation/name'"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,8 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
+from paranmt_hf.corpus.reading.formats import open_table
+from paranmt_hf.corpus.reading.normalisation import normalise
 from paranmt_hf.corpus.reading.pairs import plain
 from paranmt_hf.corpus.statistics.draws import lottery
 from paranmt_hf.encoders.named_encoder import NamedEncoder
@@ -24,19 +27,117 @@ from paranmt_hf.paraphrase.paraphrase_file import (
     PACKAGES,
     SCHEMA,
     ParaphraseStage,
+    TableWriter,
     cut_shards,
     holds_paraphrases,
     without_lines,
 )
-from paranmt_hf.paraphrase.tables import LABELLED_SUFFIXES, LabelledColumns, LabelledFile, TableWriter
-from paranmt_hf.util.files import result_file
+from paranmt_hf.util.files import check_regular, result_file
 from paranmt_hf.util.markers import Advanced, Count, Group
 from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run
 from paranmt_hf.util.settings import Settings
-from paranmt_hf.util.wording import counted
+from paranmt_hf.util.wording import brief, counted
 
+logger = logging.getLogger(__name__)
+LABELLED_SUFFIXES = (".tsv", ".csv", ".jsonl", ".parquet")
 NO_LIMIT = sys.maxsize  # Quota of a label without one
+
+
+@dataclass(frozen=True)
+class LabelledColumns(Settings):
+    """Columns of labelled sentences, by their names or numbers from 1.
+
+    Attributes:
+        text: Column of the sentences.
+        label: Column of the labels, text or whole numbers; true and false are 1 and 0.
+    """
+
+    text: str = "text"
+    label: str = "label"
+
+
+@dataclass(frozen=True)
+class LabelledSentences:
+    """Labelled sentences of a file.
+
+    Attributes:
+        rows: Columns `index` (row of the file, from 0), `source` (white space normalised) and `label` (text or int64).
+        text: Name of the column of sentences; `text` if the file has no names.
+        label: Name of the column of labels; `label` if the file has no names.
+        identity: Everything that determines the rows, as JSON values.
+    """
+
+    rows: pa.Table
+    text: str
+    label: str
+    identity: dict[str, Any]
+
+
+def read_labelled(path: str | Path, columns: LabelledColumns | None = None) -> LabelledSentences:
+    """Read labelled sentences; rows without text and label, such as blank lines, are counted and left out."""
+    columns, path = columns or LabelledColumns(), Path(path).expanduser()
+    check_regular(path)
+    table = open_table(path, [columns.text, columns.label])
+    places = [table.position(columns.text), table.position(columns.label)]
+    if places[0] == places[1]:
+        raise InputError(
+            f"{path}: text and label are both the column {columns.text!r}; name two columns",
+            option="columns",
+            path=path,
+        )
+    numbers = [] if columns.label in table.texts else [columns.label]
+    indices: list[int] = []
+    texts: list[str | None] = []
+    labels: list[str | int] = []
+    read = 0
+    for piece in table.pieces([columns.text, columns.label], numbers=numbers):
+        rows = zip(*(column.to_pylist() for column in piece.columns), strict=True)
+        for number, (text, label) in enumerate(rows, piece.first):
+            if text is not None or label is not None:
+                place = f"{piece.where}{number}"
+                indices.append(read)
+                texts.append(None if text is None else _decoded(text, place, path))
+                labels.append(_label(label, place, path))
+            read += 1
+    if not indices:
+        raise InputError(f"{path} has no row; expected labelled sentences", path=path)
+    if len({type(label) for label in labels}) > 1:
+        raise InputError(
+            f"{path}: the column {columns.label!r} has text and numbers; write all labels as text, or all as numbers",
+            option="columns",
+            path=path,
+        )
+    if read > len(indices):
+        logger.warning(f"warning: {path}: {counted(read - len(indices), 'row')} without text and label were left out")
+    sources = normalise(pa.array(texts, pa.string()))
+    names = table.names
+    return LabelledSentences(
+        pa.table({"index": indices, "source": sources, "label": labels}),
+        names[places[0]] if names else "text",
+        names[places[1]] if names else "label",
+        {**table.identity, "text": columns.text, "label": columns.label},
+    )
+
+
+def _decoded(value: bytes, place: str, path: Path) -> str:
+    try:
+        return value.decode("utf8")
+    except UnicodeDecodeError:
+        raise InputError(f"{place} is not UTF-8; convert the file to UTF-8", option="columns", path=path) from None
+
+
+def _label(value: bytes | float | None, place: str, path: Path) -> str | int:
+    """Convert a label to text or a whole number; JSON is read in double precision, exact up to 53 bits."""
+    if isinstance(value, bytes) and value:
+        return _decoded(value, place, path)
+    if isinstance(value, int | float) and abs(value) <= (1 << 53) and value == int(value):
+        return int(value)
+    raise InputError(
+        f"{place}: expected a label, text or a whole number of 53 bits or less, found {brief(value)}",
+        option="columns",
+        path=path,
+    )
 
 
 @dataclass(frozen=True)
@@ -123,17 +224,17 @@ def augment(
     stage = ParaphraseStage(str(model), decoding, NamedEncoder.of(scorer), engine.threads)
     # The model is checked before the file is read, which may take long.
     settings = stage.identity
-    source = LabelledFile(file, columns)
+    source = read_labelled(file, columns)
     if taken := {source.text, source.label} & {"original", "index", "score"}:
         raise InputError(
             f"{file}: the column {taken.pop()!r} has the name of one that is added; rename it",
             option="columns",
-            path=source.path,
+            path=Path(file),
         )
     identity = as_json({**settings, "augment": config, "input": source.identity})
 
     def make(work: Path, path: Path) -> AugmentedFileRecord:
-        originals = pa.concat_tables(source.batches())
+        originals = source.rows
         quotas = _quotas(originals, config)
         wanting = pa.array([label for label, quota in quotas.items() if quota], pa.string())
         short = originals.filter(pc.is_in(originals["label"].cast(pa.string()), wanting))
@@ -206,7 +307,7 @@ def _counts(originals: pa.Table, added: pa.Table, quotas: dict[str, int]) -> dic
     return counts
 
 
-def _write(originals: pa.Table, added: pa.Table, source: LabelledFile, path: Path) -> None:
+def _write(originals: pa.Table, added: pa.Table, source: LabelledSentences, path: Path) -> None:
     """Write every row, followed by its paraphrases."""
     before, after = originals.num_rows, added.num_rows
     columns = {

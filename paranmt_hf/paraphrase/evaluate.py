@@ -29,6 +29,7 @@ from paranmt_hf.paraphrase.measures import (
     NOISY,
     REFERENCE,
     Items,
+    Measures,
     NormalisationMeasures,
     ParaphraseMeasures,
 )
@@ -124,46 +125,23 @@ def evaluate_paraphrases(
     )
     items = None
     if data:
-        pairs = Pairs(data, selection, columns=columns, option="columns", seed=common.seed)
+        pairs = Pairs(data, selection, columns=columns, seed=common.seed)
         items = read_items(", ".join(map(source_name, data)), pairs, sentences, common.seed, paraphrasers)
     measures = ParaphraseMeasures(encoder) if sentences.noise is None else NormalisationMeasures()
-    notes = [measures.note]
-    if items is not None and items.noise.get("unchanged"):
-        notes.append(f"{items.noise['unchanged']:,} more, which noise did not change, are left out.")
-    command = _command(models, items, sentences, common, selection, compare)
+    settings = {
+        "sentences": asdict(sentences),
+        "pairs": asdict(selection),
+        "decoding": asdict(common),
+        "variants": measures.settings,
+        "command": _command(models, items, sentences, common, selection, compare),
+    }
     results = []
     for name, model in located.items():
         if model is None:
-            path = Path(name).expanduser()
-            measured, outputs = _outputs_of(path, items)
-            weights = f"sha256:{checksum(path)}"
-            rows = measures.rows(path.name, measured, outputs)
-            by_decoding = {path.name: outputs}
+            results.append(_evaluate_file(Path(name).expanduser(), items, measures, settings))
         else:
             assert items is not None
-            measured, weights = items, weights_checksum(model.folder)
-            rows, by_decoding = _evaluate_model(model, items, decodings, measures, encoder)
-        results.append(
-            Results(
-                kind=measures.kind,
-                model=plain_name(name) if model else Path(name).name,
-                weights=weights,
-                data={measured.name: measured.checksum},
-                settings={
-                    "sentences": asdict(sentences),
-                    "pairs": asdict(selection),
-                    "decoding": asdict(common),
-                    "references": sum(map(len, measured.references)),
-                    "noise": measured.noise,
-                    "variants": measures.settings,
-                    "command": command,
-                },
-                tables={"Decoding": [*rows, *measures.baselines(measured)]},
-                notes=notes,
-                examples=_examples(measured, by_decoding),
-                versions={"paranmt-hf": __version__, **versions(PACKAGES)},
-            )
-        )
+            results.append(_evaluate_model(model, plain_name(name), items, decodings, measures, encoder, settings))
     return Evaluation(results, (together,) if sentences.noise is None else (together, examples_of_noise), each=False)
 
 
@@ -275,33 +253,38 @@ def read_outputs(path: Path) -> dict[str, list[str]]:
     return {source: list(dict.fromkeys(text for _, text in sorted(own))) for source, own in found.items()}
 
 
-def _outputs_of(path: Path, items: Items | None) -> tuple[Items, list[list[str]]]:
-    """The sentences that a file of paraphrases shares with the data, or all of the file without data; and outputs."""
+def _evaluate_file(path: Path, items: Items | None, measures: Measures, settings: Mapping[str, Any]) -> Results:
+    """Evaluate a file on the sentences that it shares with the data; without data on all of its sentences."""
     found = read_outputs(path)
     if items is None:
         items = Items(path.name, list(found), [[] for _ in found])
     shared = [row for row, source in enumerate(items.sources) if source in found]
     if not shared:
         raise InputError(f"{path} holds none of the sentences of {items.name}", option="models", path=path)
-    sources = [items.sources[row] for row in shared]
-    return Items(items.name, sources, [items.references[row] for row in shared]), [found[each] for each in sources]
+    items = Items(items.name, [items.sources[row] for row in shared], [items.references[row] for row in shared])
+    outputs = [found[source] for source in items.sources]
+    rows = measures.rows(path.name, items, outputs)
+    return _results(path.name, f"sha256:{checksum(path)}", items, measures, rows, {path.name: outputs}, settings)
 
 
 def _evaluate_model(
     model: Model,
+    name: str,
     items: Items,
     decodings: Sequence[Decoding],
-    measures: ParaphraseMeasures | NormalisationMeasures,
+    measures: Measures,
     scorer: NamedEncoder,
-) -> tuple[list[Row], dict[str, list[list[str]]]]:
-    """Rows of each decoding, and its outputs."""
+    settings: Mapping[str, Any],
+) -> Results:
+    """Evaluate each decoding of a model."""
     from paranmt_hf.paraphrase.paraphraser import Paraphraser
 
     # The time is that of the decoding alone, so nothing is scored unless a decoding chooses by scores.
     scored = any(decoding.config.scored_for for decoding in decodings)
     paraphraser = Paraphraser(model, decodings[0].config, scorer=scorer.load() if scored else None)
     paraphraser.paraphrase(items.sources[:1], decodings[0].config)
-    rows, outputs = [], {}
+    rows: list[Row] = []
+    outputs: dict[str, list[list[str]]] = {}
     for decoding in decodings:
         began = time.perf_counter()
         found = paraphraser.paraphrase(items.sources, decoding.config)
@@ -309,17 +292,39 @@ def _evaluate_model(
         outputs[decoding.name] = [[each.text for each in own.paraphrases] for own in found]
         first, *others = measures.rows(decoding.name, items, outputs[decoding.name])
         values = first.values | {"sentences_per_second": len(items.sources) / seconds}
-        rows += [replace(first, values=values, details={"settings": decoding.settings, "seconds": seconds}), *others]
-    return rows, outputs
+        details = {"settings": decoding.settings, "seconds": seconds}
+        rows += [replace(first, values=values, details=details), *others]
+    return _results(name, weights_checksum(model.folder), items, measures, rows, outputs, settings)
 
 
-def _examples(items: Items, outputs: Mapping[str, list[list[str]]]) -> list[dict[str, Any]]:
-    """The first sentences with their references and outputs."""
+def _results(
+    name: str,
+    weights: str,
+    items: Items,
+    measures: Measures,
+    rows: list[Row],
+    outputs: Mapping[str, list[list[str]]],
+    settings: Mapping[str, Any],
+) -> Results:
+    """Results of a model or a file, with the outputs [item][output] of each decoding for examples."""
+    notes = [measures.note]
+    if items.noise.get("unchanged"):
+        notes.append(f"{items.noise['unchanged']:,} more, which noise did not change, are left out.")
     examples = []
     for row in range(min(EXAMPLES, len(items.sources))):
-        own = {name: texts[row] for name, texts in outputs.items()}
+        own = {decoding: texts[row] for decoding, texts in outputs.items()}
         examples.append({"source": items.sources[row], "references": items.references[row], "outputs": own})
-    return examples
+    return Results(
+        kind=measures.kind,
+        model=name,
+        weights=weights,
+        data={items.name: items.checksum},
+        settings={**settings, "references": sum(map(len, items.references)), "noise": items.noise},
+        tables={"Decoding": [*rows, *measures.baselines(items)]},
+        notes=notes,
+        examples=examples,
+        versions={"paranmt-hf": __version__, **versions(PACKAGES)},
+    )
 
 
 def together(results: Sequence[Results]) -> str:

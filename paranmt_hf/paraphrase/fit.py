@@ -16,18 +16,16 @@ import torch
 from paranmt_hf.corpus.parsing.trees import template_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
-from paranmt_hf.paraphrase.batches import Batches
 from paranmt_hf.paraphrase.card import card_values, paraphraser_card
 from paranmt_hf.paraphrase.control import measure_control
-from paranmt_hf.paraphrase.models import EncoderDecoder, ParaphraserModels, read_models
-from paranmt_hf.paraphrase.new_models import new_models
+from paranmt_hf.paraphrase.models import EncoderDecoder, ParaphraserModels, new_models, read_models
 from paranmt_hf.paraphrase.record import (
     ParaphraserRecord,
     ParaphraserSettings,
     ParseGenerator,
     TrainingCourse,
 )
-from paranmt_hf.paraphrase.trainer import measure, train_pieces
+from paranmt_hf.paraphrase.trainer import Batches, measure, train_pieces
 from paranmt_hf.paraphrase.training_data import (
     MAX_TREE,
     Cut,

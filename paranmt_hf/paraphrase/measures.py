@@ -157,6 +157,9 @@ class NormalisationMeasures:
         return [Row(name=NOISY, items=count, values=closeness(items.sources[:count], items.sources[count:]))]
 
 
+Measures = ParaphraseMeasures | NormalisationMeasures
+
+
 def corpus_bleu(sentences: Sequence[str], references: Sequence[Sequence[str]]) -> float:
     """Corpus BLEU, 0 to 100, of sentences [sentence] with several references each [sentence][reference]."""
     sacrebleu: Any = require("sacrebleu", "evaluate")

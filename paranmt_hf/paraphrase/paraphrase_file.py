@@ -1,7 +1,10 @@
-"""Paraphrase the sentences of a file in shards, which continue after a kill; functions for similar commands."""
+"""Paraphrase the sentences of a file in shards, which continue after a kill; the stage and the writer of files."""
 
 from __future__ import annotations
 
+import csv
+import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +26,6 @@ from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import check_name, locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
-from paranmt_hf.paraphrase.tables import TableWriter
 from paranmt_hf.paraphrase.templates import DEFAULT_PARSER, TemplateControl, check_control, control_of
 from paranmt_hf.util.files import result_file
 from paranmt_hf.util.markers import Advanced, Group
@@ -260,3 +262,51 @@ def paraphrase_table(table: pa.Table, paraphraser: Any, schema: pa.Schema) -> pa
         if not result.paraphrases:
             rows.append({"index": index, "source": source, "rank": 0, "note": result.note})
     return pa.Table.from_pylist(rows, schema)
+
+
+class TableWriter:
+    """Writes tables into a file in the format of its suffix: .tsv, .csv, .jsonl or .parquet."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._suffix, self._schema = path.suffix.lower(), schema
+        self._file: Any
+        if self._suffix == ".parquet":
+            self._file = pq.ParquetWriter(path, schema)
+            return
+        self._file = path.open("w", encoding="utf8", newline="")
+        if self._suffix != ".jsonl":
+            self._write_fields(schema.names)
+
+    def __enter__(self) -> TableWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def write(self, table: pa.Table) -> None:
+        """Write rows of the schema."""
+        table = table.select(self._schema.names)
+        if self._suffix == ".parquet":
+            self._file.write_table(table.cast(self._schema))
+        elif self._suffix == ".jsonl":
+            for row in table.to_pylist():
+                self._file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        else:
+            for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
+                self._write_fields([_as_text(value) for value in row])
+
+    def _write_fields(self, fields: Sequence[str]) -> None:
+        if self._suffix == ".csv":
+            csv.writer(self._file, lineterminator="\n").writerow(fields)
+        else:
+            # TSV has no way to write a tab or a line break.
+            self._file.write("\t".join(re.sub(r"[\t\r\n]+", " ", field) for field in fields) + "\n")
+
+
+def _as_text(value: object) -> str:
+    """Format a value for TSV and CSV."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return "" if value is None else str(value)

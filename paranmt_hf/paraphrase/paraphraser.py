@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, compress
+from itertools import chain, combinations, compress
 from pathlib import Path
 from typing import Any, Self
 
@@ -227,7 +227,7 @@ class Paraphraser(PushedFromFolder):
     def _without_templates(self, ids: dict[str, list[int]], config: ParaphraseConfig) -> dict[str, Paraphrased]:
         """Paraphrase sentences, given their ids."""
         candidates = self._search(self._own, list(ids.values()), config)
-        found = self._select(list(ids), [None] * len(ids), candidates, config)
+        found = self._select([_Request(text) for text in ids], candidates, config)
         return dict(zip(ids, found, strict=True))
 
     def _with_templates(
@@ -235,15 +235,13 @@ class Paraphraser(PushedFromFolder):
     ) -> dict[str, Paraphrased]:
         """Paraphrase sentences, given their ids, after each template; those of the highest score come first."""
         results, trees = self._read_trees(list(ids))
-        # Each sentence with each template is a request.
-        asked = [(text, template) for text in trees for template in templates]
-        sources = [ids[text] for text, _ in asked]
-        generated = self._generate_trees([trees[text] for text, _ in asked], [each for _, each in asked], config)
-        candidates = self._search_after_trees(sources, generated, config)
-        found = self._select([text for text, _ in asked], [each for _, each in asked], candidates, config)
-        for place, text in enumerate(trees):
-            own = found[place * len(templates) : (place + 1) * len(templates)]
-            paraphrases = sorted([each for result in own for each in result.paraphrases], key=_by_score)
+        requests = [_Request(text, template) for text in trees for template in templates]
+        generated = self._generate_trees(requests, trees, config)
+        candidates = self._search_after_trees([ids[each.sentence] for each in requests], generated, config)
+        found = iter(self._select(requests, candidates, config))
+        for text in trees:
+            own = [next(found) for _ in templates]
+            paraphrases = sorted(chain.from_iterable(result.paraphrases for result in own), key=_by_score)
             paraphrases = _apart(paraphrases, config.max_mutual_overlap)
             results[text] = Paraphrased(paraphrases, None if paraphrases else own[0].note)
         return results
@@ -265,17 +263,20 @@ class Paraphraser(PushedFromFolder):
         return results, trees
 
     def _generate_trees(
-        self, trees: list[list[int]], templates: list[str], config: ParaphraseConfig
+        self, requests: Sequence[_Request], trees: dict[str, list[int]], config: ParaphraseConfig
     ) -> list[list[list[int]]]:
-        """Ids of the most probable trees for the tree of a sentence and a template each, the end included."""
+        """Ids of the most probable trees of paraphrases [request][tree], from those of the sentences; with the end."""
         parses = self._models.parses
         assert parses is not None
+        if not requests:
+            return []
         # What has another template is left out later, so there may be more trees than one.
         count = config.trees if config.has_template else 1
         settings = ParaphraseConfig(
             beams=max(config.beams, count), max_length=self._models.longest_tree, batch_tokens=config.batch_tokens
         )
-        found = self._search(parses, trees, settings, parses.cut_controls(templates) if templates else [])
+        controls = parses.cut_controls([str(each.template) for each in requests])
+        found = self._search(parses, [trees[each.sentence] for each in requests], settings, controls)
         return [[[*tree, parses.ends[0]] for tree in candidates[:count]] for candidates in found]
 
     def _search_after_trees(
@@ -314,31 +315,28 @@ class Paraphraser(PushedFromFolder):
         return results
 
     def _select(
-        self,
-        sentences: list[str],
-        templates: Sequence[str | None],
-        candidates: list[list[list[int]]],
-        config: ParaphraseConfig,
+        self, requests: Sequence[_Request], candidates: list[list[list[int]]], config: ParaphraseConfig
     ) -> list[Paraphrased]:
-        """Select the first `n` distinct candidates of each sentence and template within all limits."""
-        left = _Candidates(self._own.join([ids for own in candidates for ids in own]), list(map(len, candidates)))
+        """Select the first `n` distinct candidates of each request within all limits."""
+        texts = self._own.join(list(chain.from_iterable(candidates)))
+        left = _Candidates(requests, texts, list(map(len, candidates)))
         if not config.keep_copies:
-            left.keep(_letters(sentences)[left.rows] != _letters(left.texts), COPIES)
+            left.keep(_letters(left.sentences) != _letters(left.texts), COPIES)
         if config.max_overlap is not None:
-            left.keep(overlaps(left.of(sentences), left.texts) <= config.max_overlap, ALL_ALIKE)
+            left.keep(overlaps(left.sentences, left.texts) <= config.max_overlap, ALL_ALIKE)
         if config.has_template:
             assert self._syntax is not None
-            left.keep(have_templates(self._syntax, left.texts, left.of(templates)), WITHOUT_TEMPLATE)
+            left.keep(have_templates(self._syntax, left.texts, left.templates), WITHOUT_TEMPLATE)
         if not config.chooses:
             left.keep(left.ranks < config.n, "")
-        scores = self._scores(left.of(sentences), left.texts)
+        scores = self._scores(left.sentences, left.texts)
         if config.min_score is not None:
             good = scores >= config.min_score
             left.keep(good, NONE_LEFT)
             scores = scores[good]
-        found: list[list[Paraphrase]] = [[] for _ in sentences]
+        found: list[list[Paraphrase]] = [[] for _ in requests]
         for row, text, score in zip(left.rows.tolist(), left.texts, scores.tolist(), strict=True):
-            found[row].append(Paraphrase(text, None if self._scorer is None else score, templates[row]))
+            found[row].append(Paraphrase(text, None if self._scorer is None else score, requests[row].template))
         results = []
         for own, note in zip(found, left.notes, strict=True):
             if config.order == "score":
@@ -355,8 +353,16 @@ class Paraphraser(PushedFromFolder):
         return cosines(first[rows], np.asarray(self._scorer.encode(texts)))
 
 
+@dataclass(frozen=True)
+class _Request:
+    """A sentence to be paraphrased, with a controlled network after a template."""
+
+    sentence: str
+    template: str | None = None
+
+
 class _Candidates:
-    """Candidates of requests, a sentence with perhaps a template each; a request that loses its last one gets a note.
+    """Candidates of requests; a request that loses its last one gets a note.
 
     Attributes:
         texts: The candidates [candidate], those of a request together and the most probable first.
@@ -364,7 +370,8 @@ class _Candidates:
         notes: Why a request has no candidate [request]; None if it has some.
     """
 
-    def __init__(self, texts: list[str], counts: list[int]) -> None:
+    def __init__(self, requests: Sequence[_Request], texts: list[str], counts: list[int]) -> None:
+        self._requests = requests
         self.texts, self.rows = texts, np.repeat(np.arange(len(counts)), counts)
         self.notes: list[str | None] = [None] * len(counts)
         seen: set[tuple[int, str]] = set()
@@ -379,9 +386,15 @@ class _Candidates:
         """Number of candidates of the same request before each [candidate]."""
         return np.arange(len(self.rows)) - np.searchsorted(self.rows, self.rows)
 
-    def of(self, values: Sequence[Any]) -> list[Any]:
-        """Take the value of the request of each candidate from those of all requests."""
-        return [values[row] for row in self.rows.tolist()]
+    @property
+    def sentences(self) -> list[str]:
+        """The sentence of each [candidate]."""
+        return [self._requests[row].sentence for row in self.rows.tolist()]
+
+    @property
+    def templates(self) -> list[str | None]:
+        """The template of each [candidate]."""
+        return [self._requests[row].template for row in self.rows.tolist()]
 
     def keep(self, good: np.ndarray, note: str) -> None:
         """Keep the candidates that are good [candidate]."""

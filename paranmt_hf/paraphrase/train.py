@@ -138,7 +138,6 @@ def train_paraphraser(
         selection or PairSelection(),
         excluded.texts,
         columns=columns,
-        option="columns",
         seed=training.seed,
         all_columns=config.model == "controlled",
     )

@@ -1,4 +1,4 @@
-"""Training with `Seq2SeqTrainer`, which continues after any step as if never interrupted; held-out figures."""
+"""Batches, training with `Seq2SeqTrainer` that continues after any step as if never interrupted, held-out figures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Dataset
 from transformers import (
     Seq2SeqTrainer,
     Seq2SeqTrainingArguments,
@@ -21,7 +21,6 @@ from transformers import (
 
 from paranmt_hf.corpus.translation.batches import token_batches
 from paranmt_hf.errors import DivergedError
-from paranmt_hf.paraphrase.batches import Batches, collate
 from paranmt_hf.paraphrase.config import ParaphraseConfig, ParaphraserTraining
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import IGNORED, shifted, token_loss
 from paranmt_hf.paraphrase.models import EncoderDecoder
@@ -40,6 +39,68 @@ CLIP = 1.0  # Largest norm of a step's gradient
 MEASURED_PAIRS = 500  # Maximum number of held-out pairs that are measured
 SEARCH_TOKENS = 2000  # Size of a batch, sentences times pieces, for searching targets to be measured
 Measure = Callable[[int], HeldOutFigures]  # Measures the model after a step
+
+
+class Batches(Dataset[dict[str, torch.Tensor]]):
+    """All batches of a run by step, so that a run continues at any step as if never interrupted.
+
+    Batches hold pairs of similar length: pairs times pieces of the longest are at most `budget`. Pairs of equal length
+    are shuffled in each epoch, and so are the batches.
+    """
+
+    def __init__(self, store: PieceStore, budget: int, *, epochs: int, seed: int, pad: int) -> None:
+        self._store, self._seed, self._pad, self._epochs = store, seed, pad, epochs
+        self._lengths = store.lengths
+        # From the longest, whose batch is the smallest.
+        sizes = [len(batch) for batch in token_batches(self._lengths, budget)]
+        self._starts = np.cumsum([0, *reversed(sizes)])
+        self._order: tuple[int, np.ndarray, np.ndarray] | None = None
+
+    @property
+    def per_epoch(self) -> int:
+        """Number of batches of an epoch."""
+        return len(self._starts) - 1
+
+    def __len__(self) -> int:
+        return self._epochs * self.per_epoch
+
+    def __getitem__(self, step: int) -> dict[str, torch.Tensor]:
+        return collate(self._store.take(self.pairs(step)), self._pad)
+
+    def pairs(self, step: int) -> np.ndarray:
+        """Indices of the pairs of a step [pair]."""
+        epoch, position = divmod(step, self.per_epoch)
+        if self._order is None or self._order[0] != epoch:
+            generator = np.random.default_rng([self._seed, epoch])
+            ties = generator.permutation(len(self._lengths))
+            order = ties[np.argsort(self._lengths[ties], kind="stable")]
+            self._order = (epoch, order, generator.permutation(self.per_epoch))
+        _, order, batches = self._order
+        batch = int(batches[position])
+        return order[self._starts[batch] : self._starts[batch + 1]]
+
+
+def collate(sides: Sequence[Sequence[np.ndarray]], pad: int) -> dict[str, torch.Tensor]:
+    """Create a batch of sources, targets and perhaps controls [side][pair].
+
+    Sources and controls are padded with `pad`, targets with the index that the loss ignores.
+    """
+    sources, targets, *controls = sides
+    batch = {
+        "input_ids": _filled(sources, pad),
+        "attention_mask": _filled([np.ones_like(ids) for ids in sources], 0),
+        "labels": _filled(targets, IGNORED),
+    }
+    if controls:
+        batch["control_ids"] = _filled(controls[0], pad)
+    return batch
+
+
+def _filled(rows: Sequence[np.ndarray], value: int) -> torch.Tensor:
+    filled = np.full((len(rows), max(map(len, rows))), value, np.int64)
+    for row, ids in zip(filled, rows, strict=True):
+        row[: len(ids)] = ids
+    return torch.from_numpy(filled)
 
 
 def logits_of(own: EncoderDecoder, batch: dict[str, torch.Tensor], wrapped: nn.Module | None = None) -> torch.Tensor:
@@ -65,7 +126,9 @@ class PieceTrainer(SealedCheckpoints, Seq2SeqTrainer):
 
     def get_train_dataloader(self) -> DataLoader:
         """All batches in order; the seed has shuffled them already."""
-        loader: DataLoader = self.accelerator.prepare(DataLoader(self._batches, batch_size=1, collate_fn=_only))
+        loader: DataLoader = self.accelerator.prepare(
+            DataLoader(self._batches, batch_size=1, collate_fn=lambda batches: batches[0])
+        )
         return loader
 
     def compute_loss(
@@ -80,11 +143,6 @@ class PieceTrainer(SealedCheckpoints, Seq2SeqTrainer):
         # Not read from the device here, which would wait for it.
         self.tokens += (labels != IGNORED).sum()
         return (loss, {}) if return_outputs else loss
-
-
-def _only(items: list[dict[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
-    (item,) = items
-    return item
 
 
 class _Noting(CourseCallback):
@@ -108,7 +166,16 @@ class _Noting(CourseCallback):
         step = state.global_step
         if step not in self._due and step % NOTED_STEPS and step != self._steps:
             return
-        self._note_loss(step)
+        trainer = self.trainer
+        loss = float(torch.stack(trainer.losses).mean()) if trainer.losses else self.course.losses[-1][1]
+        if not loss < DIVERGED_LOSS:
+            raise DivergedError(f"training diverged: the loss is {loss:g} at step {step:,}; lower the learning rate")
+        self.course.losses = thinned([*self.course.losses, (step, loss)])
+        self.course.steps = step
+        self.course.pairs += trainer.pairs
+        self.course.tokens += int(trainer.tokens)
+        trainer.losses.clear()
+        trainer.pairs = trainer.tokens = 0
         note = f"loss {self.course.losses[-1][1]:.2f}"
         if step in self._due and self._measure is not None:
             best = self.course.best
@@ -121,18 +188,6 @@ class _Noting(CourseCallback):
         self.show(step, step, note)
         if self.is_due(self._config.checkpoint_seconds):
             control.should_save = True
-
-    def _note_loss(self, step: int) -> None:
-        trainer = self.trainer
-        loss = float(torch.stack(trainer.losses).mean()) if trainer.losses else self.course.losses[-1][1]
-        if not loss < DIVERGED_LOSS:
-            raise DivergedError(f"training diverged: the loss is {loss:g} at step {step:,}; lower the learning rate")
-        self.course.losses = thinned([*self.course.losses, (step, loss)])
-        self.course.steps = step
-        self.course.pairs += trainer.pairs
-        self.course.tokens += int(trainer.tokens)
-        trainer.losses.clear()
-        trainer.pairs = trainer.tokens = 0
 
 
 def train_pieces(

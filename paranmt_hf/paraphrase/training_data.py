@@ -19,7 +19,7 @@ from paranmt_hf.corpus.statistics.draws import text_numbers
 from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
 from paranmt_hf.paraphrase.noise import WORD_RATE, add_noise
-from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes
+from paranmt_hf.util.files import ChecksummedFile, write_bytes
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import from_json, read_json
 
@@ -152,10 +152,9 @@ class TrainingPairs:
 
 @dataclass(frozen=True)
 class PieceSummary:
-    """The content of `pieces.json`: pairs of each part, checksums of the files, and pairs that were left out."""
+    """The content of `pieces.json`: pairs of each part, and pairs that were left out."""
 
     pairs: dict[str, int]
-    files: dict[str, str]
     too_long: int
     left_out: dict[str, int]  # Before, by reason
 
@@ -225,9 +224,8 @@ def write_pieces(
             pairs[part] += len(rows)
             for side, ids in sides.items():
                 writers[part, side].write([ids[row] for row in rows])
-    files: dict[str, str] = {}
     for writer in writers.values():
-        files |= writer.close()
+        writer.close()
     if not pairs[TRAIN]:
         raise InputError(
             f"nothing to train on: of {sum(pairs.values()) + too_long:,} chosen pairs {too_long:,} have a sentence of "
@@ -239,7 +237,7 @@ def write_pieces(
             f"nothing will be measured: of {pairs[TRAIN]:,} pairs none is held out at a share of {held_out:g}; "
             "raise `held_out`, or give more pairs"
         )
-    summary = PieceSummary(pairs, files, too_long, left_out())
+    summary = PieceSummary(pairs, too_long, left_out())
     write_bytes(folder / SUMMARY_FILE, json.dumps(asdict(summary)).encode())
     return summary
 
@@ -248,27 +246,24 @@ class _PieceWriter:
     """Writes the ids of one side, and where each sentence ends."""
 
     def __init__(self, path: Path) -> None:
-        self._files = {name: ChecksummedFile(path.with_suffix(name)) for name in (".ids", ".ends")}
-        self._stem, self._total = path.stem, 0
+        self._ids, self._ends = ChecksummedFile(path), ChecksummedFile(path.with_suffix(".ends"))
+        self._total = 0
 
     def write(self, rows: Sequence[Sequence[int]]) -> None:
         """Write the ids of sentences."""
         if rows:
             ends = self._total + np.cumsum([len(ids) for ids in rows], dtype=np.int64)
             self._total = int(ends[-1])
-            self._files[".ids"].write(np.concatenate(rows).astype(np.int32).data)
-            self._files[".ends"].write(ends.data)
+            self._ids.write(np.concatenate(rows).astype(np.int32).data)
+            self._ends.write(ends.data)
 
-    def close(self) -> dict[str, str]:
-        """Close the files; returns the checksum of each by its name."""
-        return {f"{self._stem}{suffix}": file.close() for suffix, file in self._files.items()}
+    def close(self) -> None:
+        """Close the files when they are on the disk."""
+        self._ids.close()
+        self._ends.close()
 
 
 def read_summary(folder: Path) -> PieceSummary | None:
-    """Read the summary that `write_pieces` writes last; None if it is missing, or a file is damaged."""
+    """Read the summary that `write_pieces` writes last; None if it is missing."""
     path = folder / SUMMARY_FILE
-    if not path.exists():
-        return None
-    summary = from_json(PieceSummary, read_json(path, "a summary of pieces"), path)
-    whole = all((folder / name).is_file() and checksum(folder / name) == sum for name, sum in summary.files.items())
-    return summary if whole else None
+    return from_json(PieceSummary, read_json(path, "a summary of pieces"), path) if path.exists() else None

@@ -108,7 +108,7 @@ def hard_negatives(
     out = result_folder(out, NegativesRecord, sources=sources)
     config, named = config or HardNegativesConfig(), NamedEncoder.of(encoder)
     unwanted = sentences_of(exclude) if exclude is not None else set()
-    pairs = Pairs(sources, selection or PairSelection(), unwanted, columns=columns, option="columns", seed=config.seed)
+    pairs = Pairs(sources, selection or PairSelection(), unwanted, columns=columns, seed=config.seed)
     identity = as_json({"data": pairs.identity, "encoder": named.identity, "negatives": asdict(config)})
 
     def make(work: Path, folder: Path) -> NegativesRecord:

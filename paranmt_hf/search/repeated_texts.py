@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.reading.columns import decode, normalise
+from paranmt_hf.corpus.reading.normalisation import decode, normalise
 from paranmt_hf.corpus.reading.pairs import plain
 from paranmt_hf.corpus.reading.tables import Table
 from paranmt_hf.corpus.scoring.differences import Differences

@@ -34,7 +34,6 @@ LOSSES = {1: "hierarchical softmax", 2: "negative sampling", 3: "softmax"}
 PLACEHOLDER = b"<PLACEHOLDER>"  # The program's name for the placeholder of a target; its id is 0, and it is in no text
 MAX_WORDS, LONGEST_WORD = 30_000_000, 2**16  # Maximum number of words in the program, and of bytes of a word here
 BLOCK = 2**22  # Bytes per read
-GZIP_MAGIC = b"\x1f\x8b"
 # The settings in the order of the file: whole numbers, and `t`.
 OPTIONS = "dim ws epoch minCount neg wordNgrams loss model bucket minn maxn lrUpdateRate t".split()
 
@@ -44,7 +43,7 @@ def open_model(path: Path) -> Iterator[BinReader]:
     """Open a model, plain or packed by gzip."""
     try:
         with path.open("rb") as file:
-            if file.peek(2)[:2] == GZIP_MAGIC:
+            if file.peek(2)[:2] == b"\x1f\x8b":
                 with gzip.open(file) as unpacked:
                     yield BinReader(unpacked, path)  # type: ignore[arg-type]
             else:

@@ -11,7 +11,6 @@ from paranmt_hf.util.settings import Settings
 
 # The loss of a target takes the logarithm of a product of as many numbers of at most 2, which must stay finite.
 MOST_NEGATIVES = 1000
-MOST_BUCKETS = 2**28  # A byte for each bucket while n-grams are counted, four while they are trained
 # Table 5: dimensions, minimum counts of words and of targets, epochs, threshold of subsampling, n-grams dropped. In
 # each the rate is 0.2 and a target has 10 negatives. First words alone, then words and pairs of words.
 _TABLE_5 = {
@@ -19,8 +18,6 @@ _TABLE_5 = {
     "wikipedia": ((600, 8, 20, 9, 1e-5, 0), (700, 8, 20, 9, 5e-6, 4)),
     "twitter": ((700, 20, 20, 3, 1e-6, 0), (700, 20, 20, 3, 1e-6, 3)),
 }
-# A text of fewer words gets a larger threshold, or few words are ever predicted: this, divided by the number of words.
-THRESHOLD_OF_A_WORD, HIGHEST_THRESHOLD = 5000, 1e-3
 _NAMES = ("dimension", "min_count", "min_target_count", "epochs", "threshold", "dropped_ngrams")
 STEPS = Group("steps", "Which words are predicted, against how many others, and at which rate.")
 NGRAMS = Group("ngram_settings", "How n-grams are hashed and trained.")
@@ -66,7 +63,7 @@ class Sent2VecConfig(Settings):
     negatives: Annotated[int, Range(at_least=1, at_most=MOST_NEGATIVES), STEPS] = 10
     l1: Annotated[float, Range(at_least=0, at_most=1), STEPS] = 0.0
     dropped_ngrams: Annotated[int | None, Range(at_least=0), NGRAMS] = None
-    buckets: Annotated[int, Range(at_least=0, at_most=MOST_BUCKETS), NGRAMS] = 2_000_000
+    buckets: Annotated[int, Range(at_least=0, at_most=2**28), NGRAMS] = 2_000_000
     min_ngram_count: Annotated[int, Range(at_least=1, at_most=255), NGRAMS] = 1
     context: Literal["paper", "placeholder", "program", "cbow"] = "paper"
     cut: Literal["words", "blanks"] = "words"
@@ -113,5 +110,5 @@ class Sent2VecConfig(Settings):
         """The threshold for a text of a number of tokens: the one given, or by default as high as it needs."""
         if self.threshold is not None:
             return self.threshold
-        # Two digits are enough.
-        return max(self._table[4], float(f"{min(THRESHOLD_OF_A_WORD / tokens, HIGHEST_THRESHOLD):.2g}"))
+        # A text of fewer words than those of the paper gets a larger one, or few words are ever predicted.
+        return max(self._table[4], float(f"{min(5000 / tokens, 1e-3):.2g}"))

@@ -31,10 +31,6 @@ from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import Settings, option_words
 from paranmt_hf.util.wording import counted
 
-END_OF_LINE = "</s>"  # The program's name for the end of a line, which is not a word of a text
-# The program's options that a card shows.
-SHOWN_OPTIONS = ("dim", "epoch", "minCount", "neg", "t", "wordNgrams", "bucket")
-
 
 @dataclass(frozen=True)
 class ConvertConfig(Settings):
@@ -197,7 +193,8 @@ def _convert(path: Path, settings: ConversionSettings, folder: Path, name: str) 
 
 def _unreachable(found: Sent2VecWords, cut: str) -> int:
     """Count the words that no text can contain, because it is split differently."""
-    words = (unit for unit in found.units[1:] if unit != END_OF_LINE)
+    # The program's name for the end of a line is not a word of a text.
+    words = (unit for unit in found.units[1:] if unit != "</s>")
     return sum(" " in unit or CUTTERS[cut](unit) != [unit] for unit in words)
 
 
@@ -237,7 +234,10 @@ def converted_values(
         # The file does not say in which language its text was.
         languages=[],
         limits=FAMILIES["word" if conversion.order == 1 else "sent2vec"].limits,
-        options=" ".join(f"-{option} {conversion.trained[option]}" for option in SHOWN_OPTIONS),
+        options=" ".join(
+            f"-{option} {conversion.trained[option]}"
+            for option in "dim epoch minCount neg t wordNgrams bucket".split()
+        ),
     )
 
 

@@ -18,7 +18,6 @@ from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.wording import counted
 
 NUMBERS, LENGTHS, ROWS, ENDS, HASHES = "numbers", "lengths", "rows", "ends", "hashes"
-SENTENCES_READ = 100_000
 # Sentences that are trained on between two looks at clock and loss; with one thread the result does not depend on it.
 BLOCK = 10_000
 
@@ -177,7 +176,7 @@ def _write_rows(folder: Path, lines: int, row_of: np.ndarray) -> tuple[int, int]
         (folder / ROWS).open("wb") as rows,
         (folder / ENDS).open("wb") as ends,
     ):
-        while len(sizes := np.fromfile(lengths, np.int32, SENTENCES_READ)):
+        while len(sizes := np.fromfile(lengths, np.int32, 100_000)):
             bounds = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
             found = row_of[np.fromfile(numbers, np.int32, int(bounds[-1]))]
             left = np.diff(np.concatenate([[0], np.cumsum(found > 0)])[bounds])

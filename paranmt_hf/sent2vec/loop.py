@@ -22,10 +22,6 @@ from paranmt_hf.util.records import as_json, from_json
 from paranmt_hf.util.wording import counted
 
 logger = logging.getLogger(__name__)
-# Entries of the table of negatives in the authors' program (`NEGATIVE_TABLE_SIZE` in its `model.h`), and the most for
-# each word of a corpus, because a small one needs no large table.
-TABLE_ENTRIES, ENTRIES_OF_A_WORD = 10_000_000, 100
-WINDOW = 5  # CBOW: the number of words on either side of a target is drawn from 1 to this
 ROWS_FILLED = 100_000  # Rows that get random numbers at once
 
 
@@ -36,7 +32,8 @@ def negative_table(counts: np.ndarray, generator: np.random.Generator, size: int
     section 2.1 and footnote 2).
     """
     if size is None:
-        size = min(TABLE_ENTRIES, ENTRIES_OF_A_WORD * int(counts.sum()))
+        # As `NEGATIVE_TABLE_SIZE` in the `model.h` of the authors' program; a small corpus needs no large table.
+        size = min(10_000_000, 100 * int(counts.sum()))
     roots = np.sqrt(counts)
     entries = np.ceil(roots * (size / roots.sum())).astype(np.int64)
     table = np.repeat(np.arange(len(counts), dtype=np.int32), entries)
@@ -147,7 +144,8 @@ class Loop:
             row_of,
             placeholder=context in ("placeholder", "program"),
             placeholder_ngrams=context == "program",
-            window=WINDOW if context == "cbow" else 0,
+            # The number of words on either side of a target is drawn from 1 to this.
+            window=5 if context == "cbow" else 0,
         )
 
     def _train(self, block: Block, model: Tables, pool: ThreadPoolExecutor, total: int) -> float:

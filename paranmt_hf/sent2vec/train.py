@@ -85,7 +85,7 @@ def train_sent2vec(
     """
     data = listed(data)
     config, out = (config or Sent2VecConfig()).resolved(), result_folder(out, Sent2VecRecord, sources=data)
-    sources = SentenceSources(data, columns, option="columns")
+    sources = SentenceSources(data, columns)
     settings = Sent2VecSettings(config, sources.identity)
     return run(
         out,

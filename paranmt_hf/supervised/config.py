@@ -24,11 +24,6 @@ Weight = Annotated[float, Range(at_least=0, at_most=1_000_000)]
 
 # Folder of the head of a model for a task, and its files.
 HEAD_FOLDER, CONFIG_FILE, WEIGHTS_FILE = "head", "head.json", "model.safetensors"
-# Where tasks differ from the others: width of the sigmoid layer, optimizer and lambda_w.
-HIDDEN: Mapping[str, int] = {"SICK-E": 150, "SST2": 300, "SST5": 300}
-OPTIMIZER: Mapping[str, Optimizer] = {"SICK-E": "adagrad"}
-LAMBDA_W: Mapping[str, float] = {"SST2": 1e-6, "SST5": 1e-6}
-LEARNING_RATE: Mapping[Optimizer, float] = {"adam": 0.001, "adagrad": 0.05}
 # In the work folder.
 CHECKPOINT = "checkpoint.safetensors"
 HEAD = Group("head", "Widths of the layers over sentence vectors.")
@@ -87,15 +82,20 @@ class SuperviseConfig(Settings):
             raise InputError(f"`projection` is for the way fixed, not for {way}; leave it out", option="projection")
         if self.freeze_words and way == "fixed":
             raise InputError("`way` fixed trains no words already; leave out `freeze_words`", option="freeze_words")
-        optimizer = self.optimizer or OPTIMIZER.get(self.task, "adam")
-        lambda_w = LAMBDA_W.get(self.task, 1e-5) if way in ("scratch", "regularised") else 0.0
+        hidden, optimizer, lambda_w = self.hidden or 50, self.optimizer or "adam", 1e-5
+        if self.task == "SICK-E":
+            hidden, optimizer = self.hidden or 150, self.optimizer or "adagrad"
+        elif self.task in ("SST2", "SST5"):
+            hidden, lambda_w = self.hidden or 300, 1e-6
+        if way in ("initialised", "fixed"):
+            lambda_w = 0.0
         return replace(
             self,
             way=way,
-            hidden=self.hidden or HIDDEN.get(self.task, 50),
+            hidden=hidden,
             epochs=self.epochs or (20 if way == "fixed" else 10),
             optimizer=optimizer,
-            learning_rate=self.learning_rate or LEARNING_RATE[optimizer],
+            learning_rate=self.learning_rate or (0.001 if optimizer == "adam" else 0.05),
             lambda_w=lambda_w if self.lambda_w is None else self.lambda_w,
         )
 

@@ -28,8 +28,6 @@ from paranmt_hf.text.text_lists import list_of_texts
 from paranmt_hf.util.files import share_weights
 from paranmt_hf.util.records import from_json, read_json
 
-EXPECTED = "the folder of a model made by `paranmt supervise`"
-
 
 @dataclass(frozen=True)
 class HeadConfig:
@@ -106,7 +104,7 @@ class Head(nn.Module):
     def load(cls, folder: Path) -> Head:
         """Read what `save` wrote."""
         path = folder / HEAD_FOLDER / CONFIG_FILE
-        config = from_json(HeadConfig, read_json(path, EXPECTED), path)
+        config = from_json(HeadConfig, read_json(path, "the folder of a model made by `paranmt supervise`"), path)
         # Without memory until the weights are there: a damaged configuration may name any width.
         with torch.device("meta"):
             head = cls(config)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 from functools import cache
 from html import unescape
 from html.entities import html5
@@ -26,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.text.fast_split import characters_of
-from paranmt_hf.text.tokens import PART_BYTES, text_bytes
+from paranmt_hf.text.tokens import PART_BYTES, rows_at, text_bytes
 
 APOSTROPHES = "\u2018\u2019\u201b\u00b4\u02b9\u02bb\u02bc\u02bd\u2032\u055a\ua78c`"
 SIGNS = {**dict.fromkeys(APOSTROPHES, "'"), **dict.fromkeys("\u2010\u2011\u2212", "-")}
@@ -51,12 +52,16 @@ def normal_form(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArra
         return pa.chunked_array([normal_form(chunk) for chunk in column.chunks], column.type)
     # Most rows change nothing, and to look for the others costs little.
     rows = rows_with(column, _characters()[0], b"&`")
+    return change_rows(column, rows, lambda texts: pa.array(map(_changed, texts.to_pylist()), texts.type))
+
+
+def change_rows(column: pa.Array, rows: np.ndarray, change: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """Replace the texts in some `rows` [row], ascending, by what `change` makes of them."""
     if not len(rows):
         return column
-    changed = pa.array([_changed(text) for text in column.take(pa.array(rows)).to_pylist()], column.type)
     mask = np.zeros(len(column), bool)
     mask[rows] = True
-    return pc.replace_with_mask(column, pa.array(mask), changed)
+    return pc.replace_with_mask(column, pa.array(mask), change(column.take(pa.array(rows))))
 
 
 def rows_with(column: pa.Array, characters: np.ndarray, plain: bytes = b"") -> np.ndarray:
@@ -72,7 +77,7 @@ def rows_with(column: pa.Array, characters: np.ndarray, plain: bytes = b"") -> n
         places += [start + np.flatnonzero(part == byte) for byte in plain]
         leads, _, codes = characters_of(text, start + np.flatnonzero(part >= 0xC0))
         places.append(leads[characters[np.minimum(codes, len(characters) - 1)]])
-    return np.unique(np.searchsorted(bounds, np.concatenate(places), side="right") - 1)
+    return rows_at(np.concatenate(places), bounds)
 
 
 def _changed(text: str) -> str:

@@ -157,6 +157,13 @@ def text_bytes(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     return text, offsets - offsets[0]
 
 
+def rows_at(places: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    """Find the texts that hold some bytes, given positions in `text_bytes` [byte]; returns rows, ascending [row]."""
+    holds = np.zeros(len(bounds) - 1, bool)
+    holds[np.searchsorted(bounds, places, side="right") - 1] = True
+    return np.flatnonzero(holds)
+
+
 def ranges(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Positions in concatenated ranges, given the first position and the length of each range [range].
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from tokenizers import Regex, pre_tokenizers
 
 from paranmt_hf.text.definitions import cut_chunk, word_normalizer
-from paranmt_hf.text.normal_form import normal_form, rows_with
+from paranmt_hf.text.normal_form import change_rows, normal_form, rows_with
 from paranmt_hf.text.tokens import WordTokenizer
 
 ENGLISH = "en"
@@ -40,12 +40,9 @@ _REST = 0x20000  # From here on are Chinese characters.
 def with_blanks(column: pa.Array) -> pa.Array:
     """Put a blank before and behind each character of scripts that have none between words (string) [text]."""
     rows = rows_with(column, _no_blanks())
-    if not len(rows):
-        return column
-    mask = np.zeros(len(column), bool)
-    mask[rows] = True
-    spaced = pc.replace_substring_regex(column.take(pa.array(rows)), pattern=f"({NO_BLANKS})", replacement=r" \1 ")
-    return pc.replace_with_mask(column, pa.array(mask), spaced)
+    return change_rows(
+        column, rows, lambda texts: pc.replace_substring_regex(texts, pattern=f"({NO_BLANKS})", replacement=r" \1 ")
+    )
 
 
 @cache

@@ -228,11 +228,8 @@ def read_known(path: Path | str, words: Collection[str]) -> WordVectors:
 def knows_any(path: Path | str, words: Collection[str]) -> bool:
     """Whether a file has a vector of any of some words without blanks; reading ends at the first."""
     path, wanted = Path(path), {word.encode() for word in words}
-    if is_binary(path):
-        with open_lines(path, "word vectors from") as file:
-            return any(word in wanted for word, _ in binary_entries(file, path))
-    with _lines(path) as lines:
-        return any(line.partition(b" ")[0] in wanted for line in lines)
+    width = read_vectors(path, limit=1).matrix.shape[1]
+    return any(word in wanted for word in _names(path, width))
 
 
 @contextmanager

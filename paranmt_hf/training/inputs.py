@@ -111,7 +111,7 @@ def find_inputs(
     unwanted = sentences_of(exclude) if exclude is not None else set()
     own = None
     if data is not None:
-        own = Pairs(listed(data), selection, unwanted, columns=columns, option="columns", seed=config.seed)
+        own = Pairs(listed(data), selection, unwanted, columns=columns, seed=config.seed)
     pairs = own if text is None else PairsAndText(own, SentenceSources(listed(text)), unwanted)
     assert pairs is not None
     located = [locate(name) for name in teachers]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ from paranmt_hf.training.record import (
     TRAINING_PICTURE,
     TrainingRecord,
 )
-from paranmt_hf.util.records import Record, read_json
+from paranmt_hf.util.records import Record
 
 RESULTS_FILE = ".eval_results/sts.yaml"
 PICTURES = (TRAINING_PICTURE, CALIBRATION_PICTURE)
@@ -52,15 +52,6 @@ _CODE_FILES = re.compile(r"paranmt_\w+\.py")
 PROBE = ["A man is playing a guitar.", "Isn't it 3.5 km to the town?", ""]
 
 
-@dataclass(frozen=True)
-class _Origin:
-    """A way to make encoders: the record, the card values, and the required fields of `About`."""
-
-    read: Callable[[Path], Any]
-    values: Callable[..., dict[str, Any]]
-    wanted: tuple[str, ...]
-
-
 def belongs_to_an_encoder(path: str) -> bool:
     """Whether a file of a repository belongs to a published encoder."""
     return path == RESULTS_FILE or _is_model_file(path) or bool(_CODE_FILES.fullmatch(path))
@@ -70,10 +61,19 @@ def _is_model_file(path: str) -> bool:
     return path in _OF_MODELS or bool(MODULE_FILES.fullmatch(path))
 
 
-def _plan(folder: Path, about: About, results: Sequence[Any], origin: _Origin) -> PublishPlan:
+def _plan(
+    folder: Path,
+    about: About,
+    results: Sequence[Any],
+    *,
+    kind: type[Record],
+    card_values: Callable[..., dict[str, Any]],
+    wanted: Sequence[str],
+) -> PublishPlan:
+    """Check the folder of an encoder, and say what is published of it; see `encoder_kind`."""
     from paranmt_hf.encoders.loading import load
 
-    record = origin.read(folder)
+    record: Any = kind.read(folder)
     encoder = load(folder, device="cpu")
     dimension = encoder.get_embedding_dimension()
     if dimension != record.dimension:
@@ -89,7 +89,7 @@ def _plan(folder: Path, about: About, results: Sequence[Any], origin: _Origin) -
         files[RESULTS_FILE] = entries.encode()
 
     def values(repository: str) -> dict[str, Any]:
-        return {**origin.values(repository.split("/")[1], folder, record, about, figures), "repository": repository}
+        return {**card_values(repository.split("/")[1], folder, record, about, figures), "repository": repository}
 
     def verify(staged: Path) -> None:
         if encoder.calibration is not None and files_checksum(staged) != files_checksum(folder):
@@ -107,11 +107,11 @@ def _plan(folder: Path, about: About, results: Sequence[Any], origin: _Origin) -
                 path=folder,
             )
 
-    missing = _missing(replace(about, commands=about.commands or distill_commands(folder)), record, figures, origin)
+    missing = _missing(replace(about, commands=about.commands or distill_commands(folder)), record, figures, wanted)
     return PublishPlan(
         files,
         lambda repository: encoder_card(values(repository)),
-        folder_card(origin.values(folder.resolve().name, folder, record)),
+        folder_card(card_values(folder.resolve().name, folder, record)),
         f"Encoder {folder.resolve().name}",
         missing,
         verify=verify,
@@ -120,7 +120,7 @@ def _plan(folder: Path, about: About, results: Sequence[Any], origin: _Origin) -
 
 
 def rewrite_card(folder: Path, name: str) -> None:
-    """Write the card of an encoder again, unless the encoder is of another origin or its record says too little."""
+    """Write the card of an encoder again, unless it is of another origin."""
     kind = kind_of(folder)
     if kind is not None and kind.rewrite_card is not None:
         kind.rewrite_card(folder, name)
@@ -155,7 +155,7 @@ def results_of_weights(results: Sequence[Any], folder: Path) -> list[Results]:
     return [last.pop(None), *last.values()]
 
 
-def _missing(about: About, record: Any, results: Sequence[Results], origin: _Origin) -> list[str]:  # noqa: ANN401
+def _missing(about: About, record: Any, results: Sequence[Results], wanted: Sequence[str]) -> list[str]:  # noqa: ANN401
     missing = []
     if not results:
         missing.append("results: paranmt evaluate sts FOLDER --data STS --speed --json FILE, then --results FILE")
@@ -164,7 +164,7 @@ def _missing(about: About, record: Any, results: Sequence[Results], origin: _Ori
         missing.append("the commands of the models it came from: 'commands' in --about FILE")
     return missing + [
         f"your own words on the {name.replace('_', ' ')}: {name!r} in --about FILE"
-        for name in origin.wanted
+        for name in wanted
         if not getattr(about, name)
     ]
 
@@ -190,18 +190,16 @@ def encoder_kind(
         values: Function that collects the values of its card, as `trained_values` does.
         wanted: Fields of `About` without which the card lacks something.
     """
-    origin = _Origin(record.read, values, wanted)
 
     def write_again(folder: Path, name: str) -> None:
-        if "settings" in read_json(folder / record.FILE, "the record of an encoder"):
-            write_card(folder, values(name, folder, record.read(folder)))
+        write_card(folder, values(name, folder, record.read(folder)))
 
     return Kind(
         title,
         "model",
         LOADER,
         owns=belongs_to_an_encoder,
-        plan=partial(_plan, origin=origin),
+        plan=partial(_plan, kind=record, card_values=values, wanted=wanted),
         takes_results=True,
         code=code_files,
         copy=_copy,

@@ -33,10 +33,7 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
     from paranmt_hf.supervised.task import TaskSetup
 
-# In the work folder: the pairs of all trials, an encoder before the first step, the vectors of the teacher.
-SAMPLE, PREPARED, TEACHER = "pairs.parquet", "prepared", "teacher"
-# Section 4.2: pairs of a trial, passes over them, and passes over all pairs with the best settings.
-TRIAL_PAIRS, TRIAL_EPOCHS, FINAL_EPOCHS = 100_000, 5, 10
+TRIAL_PAIRS = 100_000  # Section 4.2
 Figures = tuple[float, float | None]  # The score of a trial, and its loss at the end
 Train = Callable[[Path], Figures]  # Trains, with checkpoints in a folder, and measures
 
@@ -60,7 +57,7 @@ class PairObjective:
         exclude: str | Path | None,
         most: int,
     ) -> None:
-        given = values_for(TRAIN, {"epochs": TRIAL_EPOCHS, **fixed, **(training or {})}, "training")
+        given = values_for(TRAIN, {"epochs": 5, **fixed, **(training or {})}, "training")
         self._encoder, self._config = EncoderConfig(**given[0]), TrainConfig(**given[1])
         if development is None:
             raise InputError("`development` decides which settings are best; give scored pairs", option="development")
@@ -83,7 +80,7 @@ class PairObjective:
 
     def begin(self, work: Path) -> int:
         """Write the sample of the pairs into the work folder, once; returns its size."""
-        self._work, self._sample = work, work / SAMPLE
+        self._work, self._sample = work, work / "pairs.parquet"
         if not self._sample.exists():
             _write_sample(self._whole.pairs, self._sample)
         return int(pq.read_metadata(self._sample).num_rows)
@@ -99,8 +96,8 @@ class PairObjective:
         from paranmt_hf.training.prepare import prepare_training
 
         # What goes before the first step depends on the encoder and the seed alone.
-        prepared = self._work / PREPARED / short_name([asdict(resolved.encoder), resolved.config.seed])
-        model, store, teacher = prepare_training(resolved, prepared, self._work / TEACHER)
+        prepared = self._work / "prepared" / short_name([asdict(resolved.encoder), resolved.config.seed])
+        model, store, teacher = prepare_training(resolved, prepared, self._work / "teacher")
         history = fit_encoder(model, store, resolved.config, running, teacher=teacher)
         loss = history.losses[-1][1] if history.losses else None
         return self._score(model.eval()), loss
@@ -115,8 +112,8 @@ class PairObjective:
             raise DivergedError(str(error)) from None
 
     def options(self, chosen: Values) -> dict[str, Any]:
-        """Options of `paranmt train` with the best settings, for all pairs."""
-        encoder, config = apply(chosen, self._encoder, replace(self._config, epochs=FINAL_EPOCHS))
+        """Options of `paranmt train` with the best settings, for 10 passes over all pairs (section 4.2)."""
+        encoder, config = apply(chosen, self._encoder, replace(self._config, epochs=10))
         return {**self._data, "model": encoder.model, **_given(encoder), **_given(config)}
 
 

@@ -214,17 +214,6 @@ def test_train_tells_the_result_and_that_it_is_there(pairs, capsys):
     fails(capsys, [*command, "--margin", "0.5"], "was made with other", "margin")
 
 
-def test_negatives(encoder, capsys):
-    command = ["encoder", "negatives", "a x", "c y", "--data", "pairs.parquet", "--encoder", "encoder"]
-    command += ["--batch-size", "2"]
-    assert main([*command, "--mega-batches", "1", "5"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[:3] for line in lines[1:3]] == [["M", "=", "1"], ["M", "=", "5"]]
-    assert (lines[0], lines[3]) == ("a x", "c y")
-    assert len(lines) == 6
-    fails(capsys, [*command, "--mega-batches", "6"], "M = 6 needs 12 pairs, the data has 10")
-
-
 def test_vectors(encoder, folder, capsys):
     command = ["encoder", "vectors", "encoder", "--out", "v.txt"]
     assert main([*command, "--data", "pairs.parquet", "--reduction", "dimension=2"]) == 0
@@ -242,9 +231,9 @@ def test_average(encoder, folder, capsys):
     assert main(["train", "--data", "pairs.parquet", "--out", "more", "--init-from", "encoder", "--epochs", "1"]) == 0
     assert main(["encoder", "average", "encoder", "more", "--out", "mean"]) == 0
     out = capsys.readouterr().out
-    assert "mean: 4 dimensions\nload it: paranmt_hf.load('mean')\n" in out
+    assert "mean: 4 dimensions" in out
     assert main(["encoder", "average", "encoder", "more", "--out", "mean"]) == 0
-    assert "mean: 4 dimensions\n" in capsys.readouterr().out
+    assert "mean: 4 dimensions" in capsys.readouterr().out
     fails(capsys, ["encoder", "average", "more", "encoder", "--out", "mean"], "mean was made with other")
     fails(capsys, ["encoder", "average", "encoder", "more", "--out", "more"], "choose another path")
     fails(capsys, ["encoder", "average", "encoder", "--out", "other"], "name at least two models to average")

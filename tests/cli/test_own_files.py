@@ -15,7 +15,7 @@ from paranmt_hf.apps.serve.serve import serve_encoder
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.build import build
 from paranmt_hf.corpus.import_pairs import import_pairs
-from paranmt_hf.corpus.reading.inputs import TextInput
+from paranmt_hf.corpus.reading.bitext import TextInput
 from paranmt_hf.corpus.release.record import RELEASE_RECORD
 from paranmt_hf.corpus.release.release_run import ReleaseConfig
 from paranmt_hf.corpus.selection.release_filter import ReleaseFilter

@@ -35,9 +35,9 @@ def imported(folder, text, rows):
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_labels_are_not_sentences(tmp_path, caplog, name):
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         imported(tmp_path, COLUMNS[name], MANY_ROWS)
-    assert refused.value.option == "columns" and not list(tmp_path.glob("out*"))
+    assert caught.value.option == "columns" and not list(tmp_path.glob("out*"))
     record = imported(tmp_path, COLUMNS[name], 100)
     assert record.statistics.rows == 100 and len(record.warnings) == 1
     assert record.warnings[0] in caplog.text

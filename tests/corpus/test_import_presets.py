@@ -49,15 +49,6 @@ def test_what_is_said_of_the_authors_holds_against_the_preset(words, tmp_path):
     assert ReleaseRecord.read(tmp_path / "out", "out").made_by == "unknown"
 
 
-def test_errors_apart_are_also_the_pairs_that_are_labelled_as_none(words, tmp_path):
-    adding = ["--add", "number_mismatch", "negation_mismatch"]
-    assert main([*words, "--preset", "paws", "--label", "any", *adding]) == 0
-    pairs = Pairs([tmp_path / "out"], PairSelection(), errors_apart=True)
-    assert [batch["translation"].to_pylist() for batch in pairs.batches()] == [["clever ."]]
-    assert pairs.left_out_by == {"pairs labelled as no paraphrases": 1, "pairs without a label": 1}
-    assert [batch["translation"].to_pylist() for batch in pairs.errors()] == [["hard ."]]
-
-
 def test_what_is_refused(words, tmp_path, capsys):
     def error(*more):
         assert main([*words, *more]) == 1

@@ -15,6 +15,7 @@ from paranmt_hf.distillation.distill import distill
 from paranmt_hf.errors import InputError
 from paranmt_hf.lexicon.lexicon import Lexicon
 from tests.cli.commands import SMALL
+from tests.refused import refused
 
 LEFT = [f"{word} x" for word in "abcdefgh"]
 RIGHT = [f"{word} y" for word in "abcdefgh"]
@@ -65,9 +66,8 @@ def test_labels_of_every_form_are_read(tmp_path, form):
 )
 def test_other_values_are_refused(tmp_path, values):
     path = write(tmp_path / "p.parquet", values=values)
-    with pytest.raises(InputError) as refused:
+    with refused("columns", path=path):
         references(Pairs([path], PairSelection()))
-    assert (refused.value.option, refused.value.path) == ("columns", path)
 
 
 def test_columns_are_named(tmp_path):
@@ -86,11 +86,11 @@ def test_a_column_that_is_spelt_otherwise_is_advised(tmp_path, name, caplog):
     """It would be silently taken for a column of anything else, and its pairs for paraphrases."""
     path = write(tmp_path / "p.parquet", name, sides=("sentence1", "sentence2"))
     columns = {"reference": "sentence1", "translation": "sentence2"}
-    Pairs([path], PairSelection(), columns=columns, option="columns")
+    Pairs([path], PairSelection(), columns=columns)
     assert f"label={name}" in caplog.text
-    with pytest.raises(InputError) as refused:
-        Pairs([path], PairSelection(), option="columns")
-    assert f"label={name}" in str(refused.value) and refused.value.option == "columns"
+    with pytest.raises(InputError) as caught:
+        Pairs([path], PairSelection())
+    assert f"label={name}" in str(caught.value) and caught.value.option == "columns"
 
 
 @pytest.mark.parametrize(
@@ -99,13 +99,12 @@ def test_a_column_that_is_spelt_otherwise_is_advised(tmp_path, name, caplog):
 )
 def test_columns_that_are_not_there(tmp_path, columns):
     path = write(tmp_path / "p.parquet", sides=("question1", "question2"))
-    with pytest.raises(InputError) as refused:
-        Pairs([path], PairSelection(), columns=columns, option="columns")
-    assert refused.value.option == "columns"
+    with refused("columns"):
+        Pairs([path], PairSelection(), columns=columns)
 
 
 @pytest.mark.parametrize("name", ["p.parquet", "p.csv", "p.tsv"])
-def test_commands_without_columns_of_pairs_do_not_advise_them(tmp_path, name):
+def test_commands_without_columns_of_pairs_advise_an_import(tmp_path, name):
     """The columns of `distill` are those of its text, and `lexicon build` has none."""
     path, text = tmp_path / name, tmp_path / "text.txt"
     text.write_text("a dog runs\n")
@@ -121,23 +120,17 @@ def test_commands_without_columns_of_pairs_do_not_advise_them(tmp_path, name):
     with pytest.raises(InputError) as of_lexicon:
         Lexicon.build(path, tmp_path / "lexicon")
     for error in (of_distill.value, of_lexicon.value):
-        assert (error.option, error.path) == (None, path)
+        assert (error.option, error.path) == ("columns", path)
+        assert f"paranmt import {path}" in str(error)
 
 
 def test_two_columns_of_labels_are_refused(tmp_path):
     names = ["reference", "translation", "label", "label"]
     table = pa.Table.from_arrays([pa.array(LEFT), pa.array(RIGHT), pa.array(LABELS), pa.array(LABELS)], names=names)
     pq.write_table(table, tmp_path / "p.parquet")
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         Pairs([tmp_path / "p.parquet"], PairSelection())
-    assert refused.value.path == tmp_path / "p.parquet"
-
-
-def test_pairs_labelled_0_are_the_errors_of_files_without_columns_of_errors(tmp_path):
-    path = write(tmp_path / "p.parquet")
-    pairs = Pairs([path], PairSelection(), errors_apart=True)
-    assert references(pairs) == PARAPHRASES
-    assert [row for table in pairs.errors() for row in table["reference"].to_pylist()] == ["b x", "e x"]
+    assert caught.value.path == tmp_path / "p.parquet"
 
 
 @pytest.mark.slow

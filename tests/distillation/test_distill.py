@@ -21,7 +21,7 @@ from paranmt_hf.distillation.likeness import NEIGHBOURS, likeness
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
-from paranmt_hf.training import train as training
+from paranmt_hf.training import fit as training
 from paranmt_hf.training.card import distill_commands
 from paranmt_hf.training.checkpoint import read_checkpoint
 from paranmt_hf.training.inputs import PairsAndText
@@ -205,6 +205,7 @@ def test_epochs_follow_from_the_text():
         ({"language": "de", "evaluate": "sample"}, "evaluate"),
         ({"translations": "text.txt", "language": "de", "evaluate": "sample"}, "evaluate"),
         ({"translations": [], "language": "de"}, "translations"),
+        ({"language": "german"}, None),
         ({"text": "blank.txt"}, "text"),
         ({"text": "latin.txt"}, "text"),
     ],
@@ -218,9 +219,8 @@ def test_bad_input_leaves_nothing(root, tmp_path, given, option):
     options |= {name: root / options[name] for name in ("text", "translations", "out") if options.get(name)}
     if isinstance(options["teacher"], str):
         options["teacher"] = root / options["teacher"]
-    with pytest.raises(InputError) as error:
+    with refused(option):
         distill(**options, config=DistillConfig(**settings))
-    assert error.value.option == option
     assert not list(tmp_path.iterdir())
 
 
@@ -258,11 +258,11 @@ def test_a_teacher_reads_the_translations_of_text_in_another_language(root, tmp_
     card = (found.folder / "README.md").read_text()
     assert "language:\n- de\n" in card and "model.encode(sentences)" in card
     NamedEncoder(str(found.folder)).check_language("de")
-    with pytest.raises(InputError, match="is for de, as its card says, and not for cs"):
+    with pytest.raises(InputError):
         NamedEncoder(str(found.folder)).check_language("cs")
     # Another translation is another encoder.
     (tmp_path / "text.en").write_text("\n".join([*distinct[:-1], distinct[0]]))
-    with pytest.raises(InputError, match="other settings"):
+    with refused("out", path=tmp_path / "out"):
         distill(root / "teacher", out=tmp_path / "out", translations=tmp_path / "text.en", language="de", **options)
 
 
@@ -280,34 +280,22 @@ def test_of_equal_sentences_the_first_translation_counts(tmp_path):
     assert text.identity != PairsAndText(None, SentenceSources([tmp_path / "a.de"])).identity
 
 
-@pytest.mark.parametrize(
-    ("translations", "message"),
-    [
-        (["two.txt"], r"equally many lines, but .*one\.txt has 2, .*two\.txt has 1:"),
-        (["two.txt", "two.txt"], "must have a file for each of `text`, found 2 files for 1"),
-        (["pairs.parquet"], "a file with columns has sentence and translation"),
-    ],
-)
-def test_translations_that_do_not_fit(root, tmp_path, translations, message):
+@pytest.mark.parametrize("translations", [["two.txt"], ["two.txt", "two.txt"], ["pairs.parquet"]])
+def test_translations_that_do_not_fit(root, tmp_path, translations):
     (root / "one.txt").write_text("a\nA\n")
     (root / "two.txt").write_text("a\n")
     files = [root / name for name in translations]
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError):
         distill(root / "teacher", out=tmp_path / "out", text=root / "one.txt", translations=files, language="de")
     assert not list(tmp_path.iterdir())
-
-
-def test_an_unknown_language_is_rejected_at_once(root, tmp_path):
-    with refused():
-        distill(root / "teacher", out=tmp_path / "out", text=root / "text.txt", language="german")
 
 
 @pytest.mark.slow
 def test_a_start_that_is_no_average_costs_no_vectors_of_the_teacher(root, tmp_path, monkeypatch):
     text = {"text": root / "text.txt", "out": tmp_path / "out"}
-    with pytest.raises(InputError) as caught:
+    with refused("start"):
         distill(root / "teacher", config=DistillConfig(epochs=1, start=str(root / "transformer")), **text)
-    assert caught.value.option == "start" and not list(tmp_path.iterdir())
+    assert not list(tmp_path.iterdir())
     # With the teacher's vectors another start continues.
     with monkeypatch.context() as patch:
         patch.setattr(workflow, "train", lambda *_, **__: 1 / 0)

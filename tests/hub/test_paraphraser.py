@@ -11,7 +11,7 @@ import sys
 import torch
 from paranmt_hf.paraphrase import models  # noqa: F401 - registers the models
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig, ParaNMTLstmForConditionalGeneration
-from paranmt_hf.paraphrase.new_models import train_tokenizer
+from paranmt_hf.paraphrase.models import train_tokenizer
 
 torch.manual_seed(0)
 tokenizer = train_tokenizer([["a man is playing a guitar ."] * 3], 300)

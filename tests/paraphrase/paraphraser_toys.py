@@ -11,7 +11,7 @@ from paranmt_hf import EngineConfig, ParaphraserConfig, ParaphraserTraining
 from paranmt_hf.corpus.jobs import job
 from paranmt_hf.paraphrase import trainer
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig, ParaNMTLstmForConditionalGeneration
-from paranmt_hf.paraphrase.new_models import train_tokenizer
+from paranmt_hf.paraphrase.models import train_tokenizer
 
 NOUNS, VERBS = ("man", "woman", "dog", "child", "horse"), ("sees", "follows", "likes")
 FINDS = (*VERBS, "hears", "finds")

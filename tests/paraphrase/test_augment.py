@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf import EngineConfig, ParaphraseConfig
-from paranmt_hf.paraphrase.augment import AugmentConfig, augment
+from paranmt_hf.paraphrase.augment import AugmentConfig, LabelledColumns, augment, read_labelled
+from paranmt_hf.paraphrase.paraphrase_file import TableWriter
 from paranmt_hf.paraphrase.paraphraser import Paraphrase, Paraphrased, Paraphraser
-from paranmt_hf.paraphrase.tables import LabelledColumns, LabelledFile, TableWriter
 from tests.paraphrase.paraphraser_toys import SENTENCES, stopped_job
 from tests.refused import refused
 
@@ -194,7 +194,7 @@ def test_settings_and_names_are_checked(file, model, tmp_path):
 
 
 def read(path):
-    return [row for table in LabelledFile(path).batches() for row in table.to_pylist()]
+    return read_labelled(path).rows.to_pylist()
 
 
 @pytest.mark.parametrize(
@@ -231,16 +231,15 @@ def test_text_without_labels(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(gzip.compress(b"a dog\na cat\n") if name.endswith(".gz") else b"a dog\na cat\n")
     with refused("columns", path=path):
-        LabelledFile(path)
+        read_labelled(path)
 
 
 def test_labels_and_texts_in_views(tmp_path):
     """As polars has text; Arrow 26 cannot filter views."""
     texts, labels = pa.array(["a dog", "a cat"], pa.string_view()), pa.array(["x", "y"], pa.string_view())
     pq.write_table(pa.table({"text": texts, "label": labels}), tmp_path / "a.parquet")
-    (table,) = LabelledFile(tmp_path / "a.parquet").batches()
-    assert table["source"].to_pylist() == ["a dog", "a cat"]
-    assert table["label"].to_pylist() == ["x", "y"]
+    found = read(tmp_path / "a.parquet")
+    assert [(row["source"], row["label"]) for row in found] == [("a dog", "x"), ("a cat", "y")]
 
 
 def test_rows_without_both_are_counted_and_left_out(tmp_path, caplog):
@@ -268,9 +267,9 @@ def test_labels_of_every_format(tmp_path, suffix):
         path.write_text("".join(f"{text}{mark}{label}\n" for text, label in rows))
         expected = ["1", "0"]
     columns = LabelledColumns() if "json" in suffix else LabelledColumns("1", "2")
-    file = LabelledFile(path, columns)
-    assert (file.text, file.label) == ("text", "label")
-    found = [row for table in file.batches() for row in table.to_pylist()]
+    labelled = read_labelled(path, columns)
+    assert (labelled.text, labelled.label) == ("text", "label")
+    found = labelled.rows.to_pylist()
     assert [row["source"] for row in found] == ["a dog", "a cat"]
     assert [row["label"] for row in found] == expected
 

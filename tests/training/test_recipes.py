@@ -117,7 +117,6 @@ def test_it_runs(tmp_path, monkeypatch, capsys):
 def test_a_folder_that_cannot_be_the_result_is_refused_before_the_work(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     command = ["train", "--recipe", "trigram", "--data", "none", "--teacher", "small", "--out"]
-    fails(capsys, [*command, "/"], "is the root of the file system")
     (tmp_path / "other").mkdir()
     record = TRAINING.to_json()
     (tmp_path / "other" / "training.json").write_text(json.dumps(record))

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.reading.columns import rebatch
+from paranmt_hf.corpus.reading.arrow_tables import rebatch
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum, sweep, write_bytes
 from paranmt_hf.util.progress import Progress

@@ -13,7 +13,7 @@ import pyarrow as pa
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig, ModelTask
 from paranmt_hf.corpus.language_models.kept_answers import Answer
 from paranmt_hf.corpus.language_models.reasoning import Mark, holds_marks, split_reasoning, without_answer_marks
-from paranmt_hf.corpus.reading.columns import normalise
+from paranmt_hf.corpus.reading.normalisation import normalise
 from paranmt_hf.corpus.scoring.language import LanguageConfig, build_model, in_language
 from paranmt_hf.util.optional import require, versions
 

@@ -29,7 +29,7 @@ from paranmt_hf.corpus.parsing.template_counts import (
     frequent_templates,
     write_template_counts,
 )
-from paranmt_hf.corpus.reading.columns import normalise
+from paranmt_hf.corpus.reading.normalisation import normalise
 from paranmt_hf.corpus.reading.pair_files import languages
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
@@ -123,9 +123,7 @@ def parse_pairs(
     """
     sources = listed(data)
     out = result_folder(out, ParseRecord, sources=sources)
-    pairs = Pairs(
-        sources, selection or PairSelection(), columns=columns, option="columns", seed=seed, all_columns=True
-    )
+    pairs = Pairs(sources, selection or PairSelection(), columns=columns, seed=seed, all_columns=True)
     spoken = languages(pairs.identity)
     trees = TreeSource.of(parser, work_folder(out) / "trees", languages=spoken)
     settings = ParseSettings(pairs.identity, trees.identity)

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from filelock import FileLock
 
 from paranmt_hf.corpus.parsing.trees import Tree, read_at
-from paranmt_hf.corpus.reading.columns import read_blocks
 from paranmt_hf.corpus.reading.heading import Heading
+from paranmt_hf.corpus.reading.lines import read_blocks
 from paranmt_hf.corpus.reading.readers import LineFiles, Reader, Report, TableFiles
 from paranmt_hf.corpus.reading.tab_separated import TabSeparated
 from paranmt_hf.errors import InputError

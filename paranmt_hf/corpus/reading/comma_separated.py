@@ -19,10 +19,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.reading.blocks import first_bytes
-from paranmt_hf.corpus.reading.columns import MAX_LINE_BYTES, read_blocks
 from paranmt_hf.corpus.reading.heading import Heading, read_heading
-from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table, write_rows
+from paranmt_hf.corpus.reading.lines import MAX_LINE_BYTES, first_bytes, read_blocks, write_rows
+from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table
 from paranmt_hf.errors import InputError
 
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}

@@ -11,22 +11,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from paranmt_hf.corpus.reading.columns import read_blocks
+from paranmt_hf.corpus.reading.arrow_tables import ParquetTable
 from paranmt_hf.corpus.reading.comma_separated import BYTES, CommaSeparated, Form, find_form, read_separated
 from paranmt_hf.corpus.reading.formats import find_format
-from paranmt_hf.corpus.reading.json_lines import JsonObjects
-from paranmt_hf.corpus.reading.parquet_table import ParquetTable
+from paranmt_hf.corpus.reading.json_tables import JsonObjects
+from paranmt_hf.corpus.reading.lines import read_blocks
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.tab_separated import QUOTED_TABS, TabSeparated, has_quoted_fields
 from paranmt_hf.corpus.reading.tables import Table, text_rows
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular
+from paranmt_hf.util.parquet import open_parquet
 
-# The label before a question of TREC: `NUM:dist How far is it ...`.
-_TREC_LABEL = re.compile(r"[A-Z]+:\w+ (?=\S)")
+# The label before a question of TREC.
+_TREC_LABEL = re.compile(r"\A[A-Z]+:\w+ (?=\S)")
 _LETTER = re.compile(r"[^\W\d_]")
 _ABOUT = re.compile(r"(readme|license|licence|copying|changes)\b.*", re.IGNORECASE)  # Descriptions of the data
 
@@ -63,24 +61,21 @@ def read_sentences(*folders: str | Path) -> EvaluationSentences:
         check_regular(path)
         if not path.exists():
             raise InputError(f"there is no folder {folder}; expected one with evaluation sets")
-        before = len(files)
-        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            if file.is_dir():
-                continue
+        inside = [file for file in sorted(path.rglob("*")) if not file.is_dir()] if path.is_dir() else [path]
+        for file in inside:
             try:
                 found = list(_texts(file))
             except _UnreadError as error:
                 unread[str(file)] = str(error)
                 continue
             files[str(file)] = len(found)
-            name = str(file.relative_to(path.parent))
             for text in found:
-                texts.setdefault(text, name)
-        if len(files) == before:
+                texts.setdefault(text, str(file.relative_to(path.parent)))
+        if not any(str(file) in files for file in inside):
             reasons = "; ".join(f"{Path(name).name}: {reason}" for name, reason in list(unread.items())[:3])
             raise InputError(
-                f"{folder} holds no evaluation set: expected text, TSV, CSV, JSON or Parquet files"
-                + (f", found {reasons}" if reasons else "")
+                f"{folder} holds no evaluation set: expected text, TSV, CSV, JSON or Parquet files, found "
+                f"{reasons or 'no file'}"
             )
     return EvaluationSentences(sorted(texts), [texts[text] for text in sorted(texts)], files, unread)
 
@@ -96,19 +91,25 @@ def _texts(file: Path) -> Iterator[str]:
     if not file.is_file():
         raise _UnreadError("no file")
     try:
-        yield from _of_format(find_format(file), file)
-    except InputError as error:
+        for field in _fields_of(find_format(file), file):
+            # Of `NUM:dist How far is it ...` of TREC the label is left out.
+            text = " ".join(_TREC_LABEL.sub("", field.strip(), count=1).split())
+            if _LETTER.search(text):
+                yield text
+    except (InputError, UnicodeDecodeError) as error:
         raise _UnreadError(str(error).replace(f"{file}: ", "").replace(f"{file} ", "")) from None
 
 
-def _of_format(kind: type[Table], file: Path) -> Iterator[str]:
-    """Read the texts of a file of a format.
+def _fields_of(kind: type[Table], file: Path) -> Iterator[str]:
+    """Read the fields of a file of a format.
 
-    Where nothing is lost by it the cells are read as they are: a line too many or too few fields is no reason to leave
-    out a set.
+    Where nothing is lost by it the fields are read as they are: a line with too many or too few fields is no reason to
+    leave out a set.
     """
     if kind is ParquetTable:
-        yield from _of_parquet(file)
+        with open_parquet(file) as opened:
+            for batch in opened.iter_batches():
+                yield from _strings(batch.to_pylist())
     elif issubclass(kind, JsonObjects):
         yield from _of_json(file)
     elif kind is CommaSeparated:
@@ -123,8 +124,7 @@ def _of_format(kind: type[Table], file: Path) -> Iterator[str]:
     else:
         table = kind.open(file)
         for _, cells in text_rows(table, table.texts):
-            for cell in cells:
-                yield from _text(cell)
+            yield from cells
 
 
 def _content(file: Path) -> str:
@@ -145,27 +145,21 @@ def _decoded(raw: bytes) -> str:
 def _of_lines(file: Path) -> Iterator[str]:
     """Cut lines at tabs; quotes are text, as in MRPC and the STS benchmark, which have single ones."""
     for line in _content(file).split("\n"):
-        for field in line.split("\t"):
-            yield from _text(field)
+        yield from line.split("\t")
 
 
 def _of_records(file: Path, form: Form) -> Iterator[str]:
     try:
         for record in read_separated(file, form):
             for field in record.fields:
-                yield from _text(_decoded(field.encode(BYTES)))
+                yield _decoded(field.encode(BYTES))
     except InputError:
         # A quote that is text, as in the STS benchmark: then no field goes beyond its line.
         for line in _content(file).split("\n"):
-            for field in _fields(line, form):
-                yield from _text(field)
-
-
-def _fields(line: str, form: Form) -> list[str]:
-    try:
-        return next(csv.reader([line], delimiter=form.separator), [])
-    except csv.Error:  # Such as a carriage return within a field.
-        return line.split(form.separator)
+            try:
+                yield from next(csv.reader([line], delimiter=form.separator), [])
+            except csv.Error:  # Such as a carriage return within a field.
+                yield from line.split(form.separator)
 
 
 def _of_json(file: Path) -> Iterator[str]:
@@ -173,33 +167,18 @@ def _of_json(file: Path) -> Iterator[str]:
     content = _content(file)
     try:
         try:
-            values = [json.loads(content)]
+            yield from _strings(json.loads(content))
         except ValueError:
-            values = [json.loads(line) for line in content.split("\n") if line.strip()]
-        for value in values:
-            yield from _strings(value)
+            for line in content.split("\n"):
+                if line.strip():
+                    yield from _strings(json.loads(line))
     except (ValueError, RecursionError) as error:
         raise _UnreadError(f"it is not JSON: {error}") from None
 
 
 def _strings(value: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON holds
     if isinstance(value, str):
-        yield from _text(value)
+        yield value
     elif isinstance(value, dict | list):
         for part in value.values() if isinstance(value, dict) else value:
             yield from _strings(part)
-
-
-def _of_parquet(file: Path) -> Iterator[str]:
-    try:
-        with pq.ParquetFile(file) as opened:
-            for batch in opened.iter_batches():
-                yield from (text for row in batch.to_pylist() for text in _strings(row))
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise _UnreadError(str(error).split("\n")[0]) from None
-
-
-def _text(field: str) -> Iterator[str]:
-    text = " ".join(_TREC_LABEL.sub("", field.strip(), count=1).split() if _TREC_LABEL.match(field) else field.split())
-    if _LETTER.search(text):
-        yield text

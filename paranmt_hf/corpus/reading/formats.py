@@ -6,20 +6,17 @@ import logging
 from collections.abc import Collection
 from pathlib import Path
 
-from paranmt_hf.corpus.reading.blocks import first_bytes
+from paranmt_hf.corpus.reading.arrow_tables import ParquetTable, SavedDataset
 from paranmt_hf.corpus.reading.comma_separated import CommaSeparated
-from paranmt_hf.corpus.reading.json_arrays import JsonArray
-from paranmt_hf.corpus.reading.json_lines import JsonLines
-from paranmt_hf.corpus.reading.parquet_table import ParquetTable
+from paranmt_hf.corpus.reading.json_tables import JsonArray, JsonLines
+from paranmt_hf.corpus.reading.lines import first_bytes
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.po import PoTable
-from paranmt_hf.corpus.reading.saved_datasets import SavedDataset
 from paranmt_hf.corpus.reading.tab_separated import TabSeparated
 from paranmt_hf.corpus.reading.tables import Table
 from paranmt_hf.corpus.reading.tmx import TmxTable
 from paranmt_hf.corpus.reading.unreadable import refuse_unreadable
-from paranmt_hf.corpus.reading.wmt_sgml import WmtSgmlTable
-from paranmt_hf.corpus.reading.wmt_xml import WmtXmlTable
+from paranmt_hf.corpus.reading.wmt import WmtSgmlTable, WmtXmlTable
 from paranmt_hf.corpus.reading.xliff import XliffTable
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import existing

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.reading.columns import decode
+from paranmt_hf.corpus.reading.arrow_tables import TEXTS, is_number
+from paranmt_hf.corpus.reading.normalisation import decode
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.wording import brief
 
@@ -37,13 +37,13 @@ def paraphrase_labels(column: pa.Array, where: str, first: int, path: Path | Non
     kind = column.type
     if pa.types.is_boolean(kind) or pa.types.is_null(kind):
         return column.cast(pa.int32())
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+    if is_number(kind):
         numbers = column.cast(pa.float64(), safe=False)
         missing = pc.or_kleene(numbers.is_null(), pc.is_nan(numbers))
         index = pc.index_in(numbers, pa.array([0.0, 1.0]))
         labels = pa.array([0, 1], pa.int32()).take(index)
     else:
-        text = pc.utf8_lower(pc.utf8_trim_whitespace(decode(_binary(column))))
+        text = _text_of(column)
         missing = pc.or_kleene(column.is_null(), pc.equal(text, ""))
         index = pc.index_in(text, pa.array(list(_WORDS)))
         labels = pa.array(list(_WORDS.values()), pa.int32()).take(index)
@@ -77,22 +77,13 @@ def check_label_names(names: Sequence[str] | None, column: str, source: str | Pa
     )
 
 
-def label_names(schema: pa.Schema, column: str) -> list[str] | None:
-    """Names [label] that `datasets` wrote for the labels of a column into a file; None if there are none."""
-    written = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
-    feature = written.get("info", {}).get("features", {}).get(column)
-    # The feature of a column of lists may be a list.
-    return feature.get("names") if isinstance(feature, dict) else None
-
-
-def _binary(column: pa.Array) -> pa.Array:
-    """Text as bytes; values of other types as the text of each."""
-    kind = column.type
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
-        return column.cast(pa.binary())
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return column.cast(pa.string()).cast(pa.binary())
-    return pa.array([None if value is None else str(value).encode() for value in column.to_pylist()], pa.binary())
+def _text_of(column: pa.Array) -> pa.Array:
+    """Text in lower case; values of other types as the text of each."""
+    if column.type not in TEXTS:
+        column = pa.array(
+            [None if value is None else str(value).encode() for value in column.to_pylist()], pa.binary()
+        )
+    return pc.utf8_lower(pc.utf8_trim_whitespace(decode(column.cast(pa.binary()))))
 
 
 def unwanted_labels(labels: pa.Array, wanted: Wanted) -> dict[str, np.ndarray]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import chain, islice, product
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pyarrow as pa
 
 from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table
+from paranmt_hf.corpus.reading.xml_stream import root_of
 from paranmt_hf.errors import InputError
 
 # The texts of a translation unit by language: several where a unit has several translations into one language.
@@ -24,62 +25,78 @@ class LanguageTable(Table):
     of them, next to each text of the other languages that are read.
 
     Attributes:
+        root: Name of the root element of the files, if they are XML.
         source_language: The language that the file says was translated into the others; None if it does not say.
     """
 
     languages: ClassVar[bool] = True
+    root: ClassVar[str] = ""
 
-    def __init__(self, path: Path, names: Sequence[str], source_language: str | None = None) -> None:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        names, self.source_language = self.find_languages()
         super().__init__(path, names)
-        self.source_language = source_language
+
+    @classmethod
+    def matches(cls, name: str, head: bytes) -> bool:
+        return root_of(head) == cls.root
+
+    @classmethod
+    def open(cls, path: Path, named: Collection[str] = ()) -> LanguageTable:
+        return cls(path)
+
+    @abstractmethod
+    def find_languages(self) -> tuple[Sequence[str], str | None]:
+        """Find the languages of the file at `path`, and that of the source."""
 
     @abstractmethod
     def units(self) -> Iterator[Unit]:
         """Read the translation units; languages are those of `names`."""
 
+    def has(self, column: str) -> bool:
+        return bool(self._columns_of(column)) or super().has(column)
+
     def position(self, column: str, option: str = "columns") -> int:
         """Find a language, in any case: `cs`, `cs-CZ` or `cs_CZ`; `cs` finds `cs-CZ` if that is the only one."""
-        codes = [plain_code(name) for name in self.names]
-        if plain_code(column) in codes:
-            return codes.index(plain_code(column))
-        regional = self._regional(column)
-        if len(regional) > 1:
-            raise self._several(column, regional, option)
-        return self.names.index(regional[0]) if regional else super().position(column, option)
+        found = self._columns_of(column)
+        if not found:
+            return super().position(column, option)
+        exact = [name for name in found if plain_code(name) == plain_code(column)]
+        if not exact and len(found) > 1:
+            raise self._several(column, found, option)
+        return self.names.index((exact or found)[0])
 
-    def _regional(self, language: str) -> list[str]:
-        """The columns of a language in some country: `en-US` and `en-GB` of `en`."""
-        return [name for name in self.names if plain_code(name).startswith(f"{plain_code(language)}-")]
+    def _columns_of(self, language: str) -> list[str]:
+        """The columns of a language, with those of a country: `en`, `en-US` and `en-GB` of `en`."""
+        code = plain_code(language)
+        return [name for name in self.names if f"{plain_code(name)}-".startswith(f"{code}-")]
 
-    def _several(self, language: str, names: Sequence[str], option: str) -> InputError:
-        several = ", ".join(names)
+    def _several(self, language: str, names: Sequence[str], option: str = "columns") -> InputError:
         return InputError(
-            f"{self.path} has several columns of the language {language!r}: {several}; name one of them"
-            + (f" with `{option}`" if option else ""),
+            f"{self.path} has several columns of the language {language!r}: {', '.join(names)}; name one of them with "
+            f"`{option}`",
             path=self.path,
             option=option,
         )
 
     def pair_of(self, language: str) -> tuple[str, str]:
         """Choose the columns of a bitext: the foreign one, and that in `language` (ISO 639-1)."""
-        if plain_code(language) not in map(plain_code, self.names) and not self._regional(language):
-            found = ", ".join(self.names)
+        if not self._columns_of(language):
             raise InputError(
-                f"{self.path} has no texts in {language}, the `language` of the corpus; its columns are {found}: name "
-                f"both with `columns`, such as source={self.names[0]},reference={self.names[-1]}",
+                f"{self.path} has no texts in {language}, the `language` of the corpus; its columns are "
+                f"{', '.join(self.names)}: name both with `columns`, such as source={self.names[0]},"
+                f"reference={self.names[-1]}",
                 path=self.path,
                 option="columns",
             )
         reference = self.names[self.position(language)]
         others = [name for name in self.names if name != reference]
-        source = str(self.source_language) if self.source_language in others else next(iter(others), reference)
+        source = self.source_language if self.source_language in others else next(iter(others), reference)
         for chosen in (reference, source):
             # The rows of `en-US` would be lost next to `en`.
-            if regional := self._regional(chosen):
-                raise self._several(chosen, [chosen, *regional], "columns")
-        if len(others) > 1 and self.source_language in others:
-            return source, reference
-        if len(others) != 1:
+            if len(several := self._columns_of(chosen)) > 1:
+                raise self._several(chosen, several)
+        if len(others) != 1 and self.source_language not in others:
             found = ", ".join(others) or "none"
             raise InputError(
                 f"{self.path}: expected one language besides {reference}, found {found}; name both with `columns`, "
@@ -87,24 +104,16 @@ class LanguageTable(Table):
                 path=self.path,
                 option="columns",
             )
-        return others[0], reference
+        return source, reference
 
     def pieces(self, columns: Sequence[str], *, numbers: Collection[str] = ()) -> Iterator[Piece]:
         names = [self.names[self.position(column)] for column in columns]
-        rows: list[tuple[str | None, ...]] = []
+        rows = chain.from_iterable(product(*(unit.get(name) or (None,) for name in names)) for unit in self.units())
         first = 1
-        for unit in self.units():
-            rows += product(*[unit.get(name) or (None,) for name in names])
-            if len(rows) >= BLOCK_ROWS:
-                yield self._piece(rows, len(names), first)
-                first += len(rows)
-                rows = []
-        if rows:
-            yield self._piece(rows, len(names), first)
-
-    def _piece(self, rows: Sequence[tuple[Any, ...]], width: int, first: int) -> Piece:
-        columns = [pa.array([row[index] for row in rows], pa.string()).cast(pa.binary()) for index in range(width)]
-        return Piece(columns, f"{self.path}, pair ", first)
+        while some := list(islice(rows, BLOCK_ROWS)):
+            texts = [pa.array(column, pa.string()).cast(pa.binary()) for column in zip(*some, strict=True)]
+            yield Piece(texts, f"{self.path}, pair ", first)
+            first += len(some)
 
 
 def plain_code(language: str) -> str:

@@ -1,16 +1,17 @@
-"""Which columns of a file are the sides of pairs and their labels: by the user, or by their names."""
+"""Which columns of a file are the sides of pairs, their label and their scores: by the user, or by their names."""
 
 from __future__ import annotations
 
 import logging
 import shlex
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from paranmt_hf.corpus.reading.labels import LABEL
 from paranmt_hf.corpus.reading.language_tables import plain_code
 from paranmt_hf.corpus.reading.tables import Table
-from paranmt_hf.corpus.release.schema import SIDES
+from paranmt_hf.corpus.release.schema import ADDED, SIDES, describe_missing
 from paranmt_hf.errors import InputError
 
 logger = logging.getLogger(__name__)
@@ -28,49 +29,67 @@ USUAL_SIDES = (
 USUAL_LABELS = (LABEL, "labels", "quality", "isduplicate", "duplicate", "isparaphrase", "goldlabel", "noisylabel")
 
 
-def pair_columns(table: Table, given: Mapping[str, str], option: str | None = "columns") -> dict[str, str]:
-    """Find the columns of pairs: those `given`, `reference` and `translation` else; and `label` if there is one.
+@dataclass(frozen=True)
+class WantedColumns:
+    """Which columns of pairs are read.
 
-    Without names these are the first two columns. `option` is the name of the parameter that names columns, for
-    errors; None if there is none.
+    Attributes:
+        given: Names of columns in files that are not corpora: `reference`, `translation`, `label`, `para_score`.
+        numbers: Columns whose ranges select pairs.
+        everything: Whether the other columns of corpora and Parquet files are read too.
     """
-    names = table.names
-    found = dict(given)
-    if table.languages and not given:
+
+    given: Mapping[str, str] = field(default_factory=dict)
+    numbers: Sequence[str] = ()
+    everything: bool = False
+
+    def among(self, names: Collection[str]) -> dict[str, str]:
+        """Find the columns that are read: our names, and those in a file with some `names`, which may lack them."""
+        columns = {name: name for name in (*SIDES, *self.numbers)}
+        columns |= {name: theirs for name, theirs in self.given.items() if name in (*SIDES, LABEL, *self.numbers)}
+        if LABEL in names and LABEL not in columns.values():
+            columns[LABEL] = LABEL
+        return columns
+
+
+def pair_columns(table: Table, wanted: WantedColumns) -> dict[str, str]:
+    """Find the columns of pairs that are read from a table: our names, and the names or numbers in the table.
+
+    The sides of a table without names are its first two columns, unless the user names others.
+    """
+    if table.languages and not wanted.given:
         raise InputError(
-            f"{table.path} is {table.format} with the columns {', '.join(names)}; a bitext is translated by `paranmt "
-            f"build --data {table.path}`" + (f". Name the `{option}` if two have one language" if option else ""),
+            f"{table.path} is {table.format} with the columns {', '.join(table.names)}; a bitext is translated by "
+            f"`paranmt build --data {table.path}`. Name the `columns` if two have one language",
             path=table.path,
-            option=option,
+            option="columns",
         )
-    if not names and not given:
-        found = dict(zip(SIDES, "12", strict=True))
-        if table.width >= 3:
-            _check_third(table, option)
-    for side in SIDES:
-        found.setdefault(side, side)
+    if not table.names and not wanted.given:
+        _check_third(table)
+        wanted = replace(wanted, given=dict(zip(SIDES, "12", strict=True)))
+    columns = wanted.among(table.names)
     if table.languages:
-        _check_one_language(table, found)
-        return found
-    if LABEL in names and LABEL not in found and LABEL not in found.values():
-        found[LABEL] = LABEL
-    missing = [found[side] for side in SIDES if not _has(table, found[side])]
+        _check_one_language(table, [columns[side] for side in SIDES])
+    missing = [theirs for theirs in columns.values() if not table.has(theirs)]
+    if set(missing) & {*SIDES, *wanted.given.values()}:
+        raise unknown_columns(table.path, table.names or [f"numbers from 1 to {table.width}"], missing)
     if missing:
-        raise unknown_columns(table.path, names or [f"numbers from 1 to {table.width}"], missing, option)
-    for theirs in found.values():
+        raise missing_columns(table.path, missing)
+    for theirs in columns.values():
         table.position(theirs)
-    if LABEL not in found:
-        warn_of_labels(table.path, usual_labels(names) if names else _unnamed_labels(table, found.values()), option)
-    return found
+    if LABEL not in columns and not table.languages:
+        unread = usual_labels(table.names) if table.names else unnamed_labels(table, columns.values())
+        for name in unread:
+            logger.warning(
+                f"warning: every pair of {table.path} is taken as a paraphrase; if its column {name} says which ones "
+                f"are, give `columns` {LABEL}={name}"
+            )
+    return columns
 
 
-def _has(table: Table, column: str) -> bool:
-    return column in table.names or (column.isdecimal() and 1 <= int(column) <= table.width)
-
-
-def _check_one_language(table: Table, found: Mapping[str, str]) -> None:
+def _check_one_language(table: Table, sides: Sequence[str]) -> None:
     """Reject two languages as the sides of pairs; `en-US`, `en/A` and `en/B` are one."""
-    names = [table.names[table.position(found[side])] for side in SIDES]
+    names = [table.names[table.position(side)] for side in sides]
     if names[0] == names[1]:
         raise InputError(
             f"{table.path}: both sides are the column {names[0]}; name two of one language",
@@ -87,57 +106,59 @@ def _check_one_language(table: Table, found: Mapping[str, str]) -> None:
         )
 
 
-def _check_third(table: Table, option: str | None) -> None:
+def _check_third(table: Table) -> None:
     """Reject a third column without a name that seems to hold labels."""
-    if "3" in _unnamed_labels(table, ["1", "2"]):
-        imported = f"in a corpus that `paranmt import {shlex.quote(str(table.path))}` makes, --columns"
+    if table.width >= 3 and "3" in unnamed_labels(table, ["1", "2"]):
         raise InputError(
-            f"{table.path} has 0 and 1 alone in its third column; say whether these are labels, "
-            f"{f'with `{option}`' if option else imported} "
-            "reference=1,translation=2,label=3, or paraphrase scores, para_score=3",
-            option=option,
+            f"{table.path} has 0 and 1 alone in its third column; say whether these are labels, `columns` "
+            f"reference=1,translation=2,label=3, or paraphrase scores, para_score=3. {_advice(table.path)}",
+            option="columns",
             path=table.path,
         )
 
 
-def _unnamed_labels(table: Table, read: Collection[str]) -> list[str]:
+def unnamed_labels(table: Table, read: Collection[str]) -> list[str]:
     """Find the columns without a name that are not `read` and seem to hold labels: 0 and 1 alone in the first rows."""
     others = [str(number) for number in range(1, table.width + 1) if str(number) not in read]
     piece = next(iter(table.pieces(others)), None) if others else None
     if piece is None:
         return []
-    return [
-        name
-        for name, column in zip(others, piece.columns, strict=True)
-        if set(column.unique().to_pylist()) == {b"0", b"1"}
-    ]
+    found = []
+    for name, column in zip(others, piece.columns, strict=True):
+        if set(column.unique().to_pylist()) == {b"0", b"1"}:
+            found.append(name)
+    return found
 
 
-def unknown_columns(
-    file: Path | str, names: Sequence[str], missing: Sequence[str], option: str | None = "columns"
-) -> InputError:
-    """Make the error of a file, or a dataset on the Hub, without the columns of pairs; it says which to name, and how.
-
-    `option` is the name of the parameter that names columns; None if there is none.
-    """
+def unknown_columns(source: Path | str, names: Sequence[str], missing: Sequence[str]) -> InputError:
+    """Make the error of a file or dataset without the columns of pairs; it says which to name, and how."""
     others = names if len(names) == len(SIDES) else ("NAME", "NAME")
     sides = next((usual for usual in USUAL_SIDES if set(usual) <= set(names)), others)
     columns = dict(zip(SIDES, sides, strict=True))
-    labels = usual_labels(names)
-    columns |= {LABEL: labels[0]} if labels else {}
+    if labels := usual_labels(names):
+        columns[LABEL] = labels[0]
     named = shlex.quote(",".join(f"{name}={theirs}" for name, theirs in columns.items()))
-    if option:
-        advice = f"Name those of the pairs: `{option}` {named}"
-    elif isinstance(file, Path):
-        shell = f"paranmt import {shlex.quote(str(file))} --columns"
-        advice = f"Make a corpus of it, which this command reads: `{shell} {named}`"
-    else:
-        advice = f"Write its pairs into a file with the columns {' and '.join(SIDES)}"
+    path = source if isinstance(source, Path) else None
     return InputError(
-        f"{file} has no column {', '.join(missing)}; its columns are {', '.join(names)}. {advice}",
-        option=option,
-        path=file if isinstance(file, Path) else None,
+        f"{source} has no column {', '.join(missing)}; its columns are {', '.join(names)}. Name those of the pairs: "
+        f"`columns` {named}. {_advice(source)}",
+        option="columns",
+        path=path,
     )
+
+
+def _advice(source: Path | str) -> str:
+    """Advice for commands whose `columns`, if there are any, are not those of pairs."""
+    made = f"`paranmt import {shlex.quote(str(source))}` makes" if isinstance(source, Path) else "you make"
+    return f"Commands without such an option read the corpus that {made} with it"
+
+
+def missing_columns(path: Path, missing: Sequence[str]) -> InputError:
+    """Make the error of a file without columns that an option needs."""
+    text = describe_missing(path, missing)
+    if not set(missing) & set(ADDED):
+        text += "; score it first (`paranmt import`), or leave out the option, if you gave one"
+    return InputError(text, path=path)
 
 
 def usual_labels(names: Sequence[str]) -> list[str]:
@@ -146,22 +167,18 @@ def usual_labels(names: Sequence[str]) -> list[str]:
     return [spelt[usual] for usual in USUAL_LABELS if usual in spelt]
 
 
-def warn_of_labels(file: Path, names: Sequence[str], option: str | None = "columns") -> None:
-    """Warn of columns that seem to hold labels and are not read; `option` as for `unknown_columns`."""
-    for name in names:
-        advice = f"give `{option}` {LABEL}={name}" if option else f"rename it to {LABEL}"
-        logger.warning(
-            f"warning: every pair of {file} is taken as a paraphrase; if its column {name} says which ones are, "
-            f"{advice}"
-        )
-
-
 def check_given(columns: Mapping[str, str] | None) -> dict[str, str]:
     """Check the names of columns that a person gave."""
-    known = (*SIDES, LABEL, "para_score")
-    if unknown := [name for name in columns or {} if name not in known]:
+    given = dict(columns or {})
+    check_names(given, [*SIDES, LABEL, "para_score"])
+    named = list(given.values())
+    for name in named:
+        if named.count(name) > 1:
+            raise InputError(f"`columns` names {name!r} twice; name each column once", option="columns")
+    return given
+
+
+def check_names(columns: Collection[str], known: Collection[str]) -> None:
+    """Reject names of columns that a command does not know."""
+    if unknown := sorted(set(columns) - set(known)):
         raise InputError(f"`columns` can name {', '.join(known)}, not {', '.join(unknown)}", option="columns")
-    named = list((columns or {}).values())
-    if twice := [name for name in named if named.count(name) > 1]:
-        raise InputError(f"`columns` names {twice[0]!r} twice; name each column once", option="columns")
-    return dict(columns or {})

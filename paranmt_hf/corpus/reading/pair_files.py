@@ -1,33 +1,24 @@
-"""Sources of pairs: what a file, a folder or a dataset holds, which columns are read, and what identifies it."""
+"""Sources of pairs: what a file, a folder or a dataset holds, and what identifies it."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paranmt_hf.corpus.reading.arrow_tables import ParquetTable, is_saved_dataset
 from paranmt_hf.corpus.reading.formats import find_format, open_table
-from paranmt_hf.corpus.reading.inputs import HubDataset
-from paranmt_hf.corpus.reading.labels import LABEL, check_label_names, label_names, paraphrase_labels
-from paranmt_hf.corpus.reading.pair_columns import pair_columns, unknown_columns, usual_labels, warn_of_labels
-from paranmt_hf.corpus.reading.parquet_table import ParquetTable
-from paranmt_hf.corpus.reading.phrases import (
-    SCORE,
-    PhraseFiles,
-    features_of,
-    first_line,
-    has_entailment,
-    holds_sentences,
-    is_rule,
-)
+from paranmt_hf.corpus.reading.hub_dataset import FILE_SUFFIXES, HubDataset, is_on_hub
+from paranmt_hf.corpus.reading.labels import LABEL, check_label_names, paraphrase_labels
+from paranmt_hf.corpus.reading.pair_columns import WantedColumns, pair_columns, unknown_columns
+from paranmt_hf.corpus.reading.phrases import SCORE, PhraseFiles, features_of, has_entailment, holds_sentences, is_list
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.readers import Reader, Report, TableFiles
-from paranmt_hf.corpus.reading.saved_datasets import is_saved_dataset
 from paranmt_hf.corpus.release.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release.release import (
     FOLDERS,
@@ -37,38 +28,15 @@ from paranmt_hf.corpus.release.release import (
     read_record,
     release_files,
 )
-from paranmt_hf.corpus.release.schema import ADDED, SIDES, describe_missing
+from paranmt_hf.corpus.release.schema import SIDES
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.client import is_id, split_revision
+from paranmt_hf.hub.client import split_revision
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import check_regular, checksum
-from paranmt_hf.util.parquet import check_unique, open_parquet, plain_types
+from paranmt_hf.util.parquet import check_unique, open_parquet, plain_types, read_schema
 
 logger = logging.getLogger(__name__)
-# Columns that count what of one side the other does not confirm, and which makes the two no paraphrases.
-ERRORS = ("number_mismatch", "negation_mismatch")
 BATCH_ROWS = 20_000
-# Names that end so are files, not ids on the Hub.
-SUFFIXES = {".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".gz", ".bz2", ".xz", ".zst"}
-
-
-@dataclass(frozen=True)
-class WantedColumns:
-    """Which columns of pairs are read.
-
-    Attributes:
-        given: Names of columns in files that are not corpora: `reference`, `translation`, `label`, `para_score`.
-        numbers: Columns whose ranges select pairs.
-        errors: Whether `ERRORS` or labels are needed, which tell pairs that are no paraphrases.
-        everything: Whether the other columns of corpora and Parquet files are read too.
-        option: Name of the parameter that names columns, for errors; None if there is none.
-    """
-
-    given: Mapping[str, str] = field(default_factory=dict)
-    numbers: Sequence[str] = ()
-    errors: bool = False
-    everything: bool = False
-    option: str | None = None
 
 
 class ParquetPairs:
@@ -76,43 +44,40 @@ class ParquetPairs:
 
     Attributes:
         identity: What determines the rows, as JSON values.
-        has_free_columns: Whether the names of its columns may be any.
+        has_free_columns: Whether its columns may have any names.
+        has_subsets: Whether it has configs.
         has_phrases: Whether it holds phrases.
     """
 
     has_phrases = False
 
     def __init__(self, files: Sequence[Path], wanted: WantedColumns, known: Mapping[str, Any] | None = None) -> None:
-        released = known is not None
-        self.has_free_columns = not released
+        self.has_subsets = known is not None
+        self.has_free_columns = not self.has_subsets
         self._everything = wanted.everything
-        self._columns: dict[Path, dict[str, str]] = {}
-        rows = 0
-        for file in files:
-            with open_parquet(file) as opened:
-                given = {} if released else wanted.given
-                self._columns[file] = _columns_of(opened.schema_arrow, given, wanted, file)
-                rows += opened.metadata.num_rows
-        if not rows:
+        if self.has_subsets:
+            wanted = replace(wanted, given={})
+        self._columns = {file: _columns_of(file, wanted) for file in files}
+        if not sum(pq.read_metadata(file).num_rows for file in files):
             raise InputError(
                 f"{', '.join(map(str, files))}: expected pairs, but there are no rows; make the data again",
                 path=files[0] if files else None,
             )
         # Hashed when all are known to be readable.
-        self.identity: Any = known if released else [describe(file) for file in files]
+        self.identity: Any = known if self.has_subsets else [describe(file) for file in files]
 
     @property
     def columns(self) -> list[str]:
         """Our names of the columns that are read, in order."""
         return sorted({name for columns in self._columns.values() for name in columns})
 
-    def tables(self, report: Report) -> Iterator[pa.Table]:
-        """Read tables of at most `BATCH_ROWS` rows, with labels as int32; `report` is not used."""
+    def tables(self, report: Report, *, rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
+        """Read tables of at most `rows` rows, with labels as int32; `report` is not used."""
         for file, columns in self._columns.items():
             first = 0
             with open_parquet(file) as opened:
                 names = _names_to_read(opened.schema_arrow.names, columns, everything=self._everything)
-                for batch in opened.iter_batches(BATCH_ROWS, columns=list(names)):
+                for batch in opened.iter_batches(rows, columns=list(names)):
                     table = pa.Table.from_batches([batch])
                     table = plain_types(table.rename_columns([names[name] for name in table.column_names]))
                     check_text(table, file, first)
@@ -121,6 +86,21 @@ class ParquetPairs:
                         table = table.set_column(table.column_names.index(LABEL), LABEL, labels)
                     first += table.num_rows
                     yield table
+
+
+def _columns_of(file: Path, wanted: WantedColumns) -> dict[str, str]:
+    """Find the columns of a Parquet file that are read, and check their types."""
+    table, schema = ParquetTable.open(file), read_schema(file)
+    columns = {name: table.names[table.position(theirs)] for name, theirs in pair_columns(table, wanted).items()}
+    if inside := [theirs for theirs in columns.values() if theirs not in schema.names]:
+        raise unknown_columns(file, schema.names, inside)
+    if wanted.everything:
+        check_unique(schema, schema.names, file)
+    renamed = [schema.field(theirs).with_name(name) for name, theirs in columns.items() if name != LABEL]
+    check_types(pa.schema(renamed), list(columns), file)
+    if LABEL in columns:
+        check_label_names(table.label_names(columns[LABEL]), columns[LABEL], file)
+    return columns
 
 
 def _names_to_read(names: Sequence[str], columns: Mapping[str, str], *, everything: bool) -> dict[str, str]:
@@ -132,21 +112,22 @@ def _names_to_read(names: Sequence[str], columns: Mapping[str, str], *, everythi
 
 
 class ReadPairs:
-    """Pairs of a reader: phrases, or a dataset on the Hub that is not a corpus; attributes as of `ParquetPairs`."""
+    """Pairs of a reader: phrases, tables, or a dataset on the Hub that is not a corpus; see `ParquetPairs`."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self.has_phrases = isinstance(reader, PhraseFiles)
         self.has_free_columns = not self.has_phrases
+        self.has_subsets = isinstance(reader, HubDataset)
 
     @property
     def identity(self) -> dict[str, object]:
         """What determines the rows, as JSON values."""
         return self._reader.identity
 
-    def tables(self, report: Report) -> Iterator[pa.Table]:
-        """Read tables of at most `BATCH_ROWS` rows; `report` counts the rows that are left out."""
-        for batch in self._reader.batches(report, rows=BATCH_ROWS):
+    def tables(self, report: Report, *, rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
+        """Read tables of at most `rows` rows; `report` counts the rows that are left out."""
+        for batch in self._reader.batches(report, rows=rows):
             table = pa.Table.from_batches([batch])
             yield _phrases_as_pairs(table) if self.has_phrases else table
 
@@ -159,7 +140,9 @@ def _phrases_as_pairs(table: pa.Table) -> pa.Table:
     return table.rename_columns(["para_score" if name == SCORE else name for name in table.column_names])
 
 
-def open_pairs(source: str, wanted: WantedColumns, *, subset: str, score: str | None) -> ParquetPairs | ReadPairs:
+def open_pairs(
+    source: str, wanted: WantedColumns, *, subset: str = "default", score: str | None = None
+) -> ParquetPairs | ReadPairs:
     """Find out what a source of pairs is, and open it.
 
     Args:
@@ -173,61 +156,61 @@ def open_pairs(source: str, wanted: WantedColumns, *, subset: str, score: str | 
     check_regular(path)
     if is_saved_dataset(path):
         return _open_table(path, wanted)
-    if is_release(source):
-        if subset not in FOLDERS:
-            raise InputError(f"`subset` must be one of {', '.join(FOLDERS)}, not {subset!r}", option="subset")
-        files = release_files(path, subset)
-        known: dict[str, Any] = {"release": path.resolve().name, **language_of(path)}
-        pairs = ParquetPairs(files, wanted, known)
-        columns = None if wanted.everything else pairs.columns
-        pairs.identity = known | content_of(path, files, subset, columns)
-        return pairs
+    if path.is_dir() and ((path / RELEASE_RECORD).exists() or not any(path.glob("*.parquet"))):
+        return _open_release(path, wanted, subset)
     if path.is_dir():
         return ParquetPairs(sorted(path.glob("*.parquet")), wanted)
-    if path.is_file() or path.suffix.lower() in SUFFIXES:
-        kind = find_format(path)
-        if kind is PlainText:
-            return ReadPairs(_open_phrases(path, wanted, score))
-        nested = any("." in name for name in wanted.given.values())
-        return ParquetPairs([path], wanted) if kind is ParquetTable and not nested else _open_table(path, wanted)
-    if is_id(split_revision(source)[0]):
+    if is_on_hub(source):
         return _open_hub(*split_revision(source), wanted, subset)
-    raise InputError(
-        f"no pairs {source!r}: expected a corpus folder, a file with columns such as TSV, CSV or Parquet, a "
-        "file of PPDB, or a dataset on the Hub like 'organisation/name' or 'organisation/name@v1'",
-        path=path,
-    )
+    if not path.exists() and path.suffix.lower() not in FILE_SUFFIXES:
+        raise InputError(
+            f"no pairs {source!r}: expected a corpus folder, a file with columns such as TSV, CSV or Parquet, a file "
+            "of PPDB, or a dataset on the Hub like 'organisation/name' or 'organisation/name@v1'",
+            path=path,
+        )
+    kind = find_format(path)
+    if kind is PlainText:
+        return ReadPairs(_open_phrases(path, wanted, score))
+    if kind is ParquetTable and set(wanted.given.values()) <= set(read_schema(path).names):
+        return ParquetPairs([path], wanted)
+    return _open_table(path, wanted)
+
+
+def _open_release(path: Path, wanted: WantedColumns, subset: str) -> ParquetPairs:
+    """Open the folder of a corpus."""
+    if subset not in FOLDERS:
+        raise InputError(f"`subset` must be one of {', '.join(FOLDERS)}, not {subset!r}", option="subset")
+    files = release_files(path, subset)
+    known: dict[str, Any] = {"release": path.resolve().name, **language_of(path)}
+    pairs = ParquetPairs(files, wanted, known)
+    columns = None if wanted.everything else pairs.columns
+    pairs.identity = known | content_of(path, files, subset, columns)
+    return pairs
 
 
 def _open_table(path: Path, wanted: WantedColumns) -> ReadPairs:
     """Open a file of any format with columns."""
     table = open_table(path, wanted.given.values() or SIDES)
-    columns = pair_columns(table, wanted.given, wanted.option)
-    columns |= {name: wanted.given.get(name, name) for name in wanted.numbers}
-    if wanted.errors and (LABEL not in columns or set(ERRORS) <= set(table.names)):
-        columns |= {name: name for name in ERRORS}
-    # A para_score that nothing selects by is not read.
-    numbers = {name for name in columns if name in (*wanted.numbers, *(ERRORS if wanted.errors else ()))}
-    read = {name: column for name, column in columns.items() if name in {*SIDES, LABEL, *numbers}}
-    if missing := [name for name in numbers if read[name] not in table.names and not read[name].isdecimal()]:
-        raise missing_columns(path, missing)
-    return ReadPairs(TableFiles([table], read, numbers=numbers, optional=numbers))
+    columns = pair_columns(table, wanted)
+    numbers = columns.keys() - {*SIDES, LABEL}
+    return ReadPairs(TableFiles([table], columns, numbers=numbers, optional=numbers))
 
 
 def _open_phrases(path: Path, wanted: WantedColumns, score: str | None) -> PhraseFiles:
     """Open a PPDB file or a word list, whose only column is a score."""
-    check_phrases(path)
+    if holds_sentences(path):
+        raise InputError(
+            f"{path} seems to hold single sentences; expected pairs, such as a corpus, a file of PPDB, or a list "
+            "with a word and its paraphrases on each line. For single sentences there is `paranmt train-sent2vec`",
+            path=path,
+        )
+    if is_list(path):
+        # Any text looks like a list, so log how it is read.
+        logger.info(f"{path} is read as a list: on each line a word, and behind it its paraphrases")
     if columns := set(wanted.numbers) - {"para_score"}:
         raise InputError(
             f"{path} has phrases and no column {', '.join(sorted(columns))}; leave out the option that needs it, "
             "or make a corpus first (`paranmt import --format phrases`)",
-            path=path,
-        )
-    if wanted.errors:
-        raise InputError(
-            f"{path} has phrases and no columns {', '.join(ERRORS)}; leave out `error_negatives`, or train on a "
-            "corpus that has them",
-            option="error_negatives",
             path=path,
         )
     if wanted.numbers and score is None:
@@ -250,40 +233,11 @@ def _open_hub(name: str, revision: str | None, wanted: WantedColumns, subset: st
         return ParquetPairs(files, wanted, {"dataset": name, "revision": commit, **language})
     config = None if subset == "default" else subset
     known = HubDataset(name, {}, config=config, revision=revision).column_names()
-    columns = {column: wanted.given.get(column, column) for column in (*SIDES, *wanted.numbers)}
-    label = wanted.given.get(LABEL, LABEL)
-    if label in known or LABEL in wanted.given:
-        columns[LABEL] = label
-    if wanted.errors and (LABEL not in columns or set(ERRORS) <= set(known)):
-        columns |= {name: name for name in ERRORS}
+    columns = wanted.among(known)
     if missing := [column for column in columns.values() if column.split(".")[0] not in known]:
-        raise unknown_columns(name, known, missing, wanted.option)
+        raise unknown_columns(name, known, missing)
     numbers = columns.keys() - {*SIDES, LABEL}
     return ReadPairs(HubDataset(name, columns, config=config, revision=revision, numbers=numbers))
-
-
-def _columns_of(schema: pa.Schema, given: Mapping[str, str], wanted: WantedColumns, file: Path) -> dict[str, str]:
-    """Find the columns of a Parquet file that are read: our names, and the names in the file."""
-    names = schema.names
-    columns = {name: given.get(name, name) for name in (*SIDES, *wanted.numbers)}
-    label = given.get(LABEL, LABEL)
-    if label in names or LABEL in given:
-        columns[LABEL] = label
-    if wanted.errors and (LABEL not in columns or set(ERRORS) <= set(names)):
-        columns |= {name: name for name in ERRORS}
-    missing = [theirs for theirs in columns.values() if theirs not in names]
-    if set(missing) & {*given.values(), *SIDES}:
-        raise unknown_columns(file, names, missing, wanted.option)
-    if missing:
-        raise missing_columns(file, missing)
-    check_unique(schema, names if wanted.everything else columns.values(), file)
-    renamed = [schema.field(theirs).with_name(name) for name, theirs in columns.items() if name != LABEL]
-    check_types(pa.schema(renamed), list(columns), file)
-    if LABEL in columns:
-        check_label_names(label_names(schema, columns[LABEL]), columns[LABEL], file)
-    else:
-        warn_of_labels(file, usual_labels(names), wanted.option)
-    return columns
 
 
 def content_of(release: Path, files: Sequence[Path], subset: str, columns: Sequence[str] | None) -> dict[str, Any]:
@@ -307,51 +261,20 @@ def language_of(release: Path) -> dict[str, str]:
     return {} if language == ENGLISH else {"language": language}
 
 
-def missing_columns(file: Path, missing: Sequence[str]) -> InputError:
-    """Make the error of a file without columns that an option needs."""
-    text = describe_missing(file, missing)
-    if not set(missing) & set(ADDED):
-        text += "; score it first (`paranmt import`), or leave out the option, if you gave one"
-    return InputError(text, path=file)
-
-
-def check_phrases(path: Path) -> None:
-    """Reject a file that does not hold phrases or words."""
-    first = first_line(path)
-    if holds_sentences(path):
-        raise InputError(
-            f"{path} seems to hold single sentences; expected pairs, such as a corpus, a file of PPDB, or a list "
-            "with a word and its paraphrases on each line. For single sentences there is `paranmt train-sent2vec`",
-            path=path,
-        )
-    if not is_rule(first):
-        # Any text looks like a list, so log how it is read.
-        logger.info(f"{path} is read as a list: on each line a word, and behind it its paraphrases")
-
-
 def describe(file: Path) -> str:
     """Identify a Parquet file by its name and content; copies are equal, whatever their dates."""
     size, rows = file.stat().st_size, pq.read_metadata(file).num_rows
     return f"{file.name} {size} bytes, {rows} rows, sha256:{checksum(file)}"
 
 
-def is_release(source: str) -> bool | None:
-    """Whether a source is the folder of a corpus; None if it is neither a file nor a folder."""
-    path = Path(source).expanduser()
-    if not path.exists():
-        return None
-    return path.is_dir() and ((path / RELEASE_RECORD).exists() or not any(path.glob("*.parquet")))
-
-
 def languages(data: Mapping[str, Any]) -> list[str]:
     """ISO 639-1 codes of the languages in an identity of pairs; empty for English alone."""
-    # A corpus has a name or a revision on the Hub; other datasets have a kind.
-    releases = [
-        source
-        for source in data["sources"]
-        if isinstance(source, Mapping) and "kind" not in source and source.keys() & {"release", "revision"}
-    ]
-    named = {str(source.get("language", ENGLISH)) for source in releases}
+    named = set()
+    for source in data["sources"]:
+        # A corpus has a name or a revision on the Hub; other datasets have a kind.
+        if isinstance(source, Mapping) and "kind" not in source and source.keys() & {"release", "revision"}:
+            named.add(str(source.get("language", ENGLISH)))
     # Of text, which `paranmt distill` names.
-    named |= {str(data["language"])} if "language" in data else set()
+    if "language" in data:
+        named.add(str(data["language"]))
     return [] if named <= {ENGLISH} else sorted(named)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.reading.labels import LABEL, UNLABELLED
-from paranmt_hf.corpus.reading.pair_columns import check_given
-from paranmt_hf.corpus.reading.pair_files import ERRORS, WantedColumns, is_release, open_pairs
+from paranmt_hf.corpus.reading.pair_columns import WantedColumns, check_given
+from paranmt_hf.corpus.reading.pair_files import BATCH_ROWS, open_pairs
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.release.schema import COSINES, SIDES
 from paranmt_hf.corpus.statistics.draws import Interval, draw_bound, in_ranges, lottery
@@ -80,20 +81,28 @@ class PairSelection(Settings):
         return ranges
 
 
+# Why pairs are left out, in the order of reports; others, such as `dropped as empty`, are counted by the readers.
+OUTSIDE, WITHOUT_TEXT = "outside the chosen ranges", "without text on a side"
+OTHER, EXCLUDED = "labelled as no paraphrases", "with an excluded sentence"
+REASONS = (OUTSIDE, WITHOUT_TEXT, OTHER, UNLABELLED, EXCLUDED)
+
+
 class Pairs:
     """Pairs of one or more sources; can be read repeatedly.
 
     Sources are corpus folders, files with the columns `reference` and `translation` (docs/formats.md), files of PPDB,
-    lists of words and their paraphrases, or datasets on the Hub, by id, which `@` and a revision may follow. No
-    side may be one of the `unwanted` sentences, case and punctuation aside: those of the test sets. The seed decides
-    which pairs are drawn where there are more than `max_pairs`.
+    lists of words and their paraphrases, or datasets on the Hub, by id, which `@` and a revision may follow.
 
-    Pairs whose label is 0, and those without one in a file that has labels, are left out. With `errors_apart`, so are
-    pairs that differ in a number or a negation, as the columns `ERRORS` say, and `errors` reads these and those whose
-    label is 0. With `all_columns`, the other columns of corpora and Parquet files are read too.
+    Pairs whose label is 0, and those without one in a file that has labels, are left out.
 
-    The `columns` are the names that files other than corpora have for `reference`, `translation`, `label` and
-    `para_score`. `option` is the name of the parameter that they come from, for errors; None if there is none.
+    Args:
+        sources: The sources, which are read one after the other.
+        selection: Which pairs are chosen.
+        unwanted: Sentences that no side may be, case and punctuation aside: those of the test sets.
+        columns: The names that files other than corpora have for `reference`, `translation`, `label` and `para_score`.
+        seed: Which pairs are drawn where there are more than `max_pairs`.
+        all_columns: Read the other columns of corpora and Parquet files too.
+        rows: Rows that are read at once; the result does not depend on it.
     """
 
     unit = "pairs"
@@ -105,96 +114,69 @@ class Pairs:
         unwanted: Collection[str] = (),
         *,
         columns: Mapping[str, str] | None = None,
-        option: str | None = None,
         seed: int = 1,
-        errors_apart: bool = False,
         all_columns: bool = False,
+        rows: int = BATCH_ROWS,
     ) -> None:
         if not sources:
             raise InputError("there is nothing to train on: name a corpus, Parquet files or a dataset on the Hub")
-        self._selection, self._seed = selection, seed
+        self._selection, self._seed, self._rows = selection, seed, rows
         self._total: int | None = None
-        self._errors_apart, self._all_columns = errors_apart, all_columns
+        self._all_columns = all_columns
         self._columns = check_given(columns)
         self._unwanted = plain(pa.array(sorted(unwanted), pa.string())).unique() if unwanted else None
         self._forget_counts()
-        names = [str(source) for source in sources]
-        wanted = WantedColumns(self._columns, list(selection.ranges), errors_apart, all_columns, option)
-        subset, score = selection.subset, selection.ppdb_score
-        self._sources = [open_pairs(name, wanted, subset=subset, score=score) for name in names]
-        if subset != "default" and all(is_release(name) is False for name in names):
-            raise InputError(
-                f"`subset` {subset} is for corpora and datasets on the Hub; {', '.join(names)} has no "
-                "subsets, so leave it out",
-                option="subset",
-            )
-        if score and not any(source.has_phrases for source in self._sources):
-            raise InputError(
-                f"`ppdb_score` {score} is for files of PPDB; {', '.join(names)} has none, so leave it out",
-                option="ppdb_score",
-            )
-        if self._columns and not any(source.has_free_columns for source in self._sources):
-            raise InputError(
-                f"`columns` is for files whose columns have names of their own; {', '.join(names)} has none such, so "
-                "leave it out",
-                option="columns",
-            )
+        wanted = WantedColumns(self._columns, list(selection.ranges), all_columns)
+        self._sources = [
+            open_pairs(str(source), wanted, subset=selection.subset, score=selection.ppdb_score) for source in sources
+        ]
+        self._refuse_without_effect(", ".join(map(str, sources)))
+
+    def _refuse_without_effect(self, names: str) -> None:
+        """Reject options that are about none of the sources."""
+        chosen = self._selection
+        for option, is_given, has_use, use in (
+            ("subset", chosen.subset != "default", "has_subsets", "corpora and datasets on the Hub"),
+            ("ppdb_score", chosen.ppdb_score, "has_phrases", "files of PPDB"),
+            ("columns", self._columns, "has_free_columns", "files whose columns have names of their own"),
+        ):
+            if is_given and not any(getattr(source, has_use) for source in self._sources):
+                raise InputError(f"`{option}` is for {use}, and {names} is none; leave it out", option=option)
 
     def _forget_counts(self) -> None:
-        self.read = self.unselected = self.without_text = self.wrong = self.contaminated = 0
-        self.labelled = self.unlabelled = 0
-        self.dropped: dict[str, int] = {}
-
-    @property
-    def _reasons(self) -> dict[str, int]:
-        return {
-            "outside the chosen ranges": self.unselected,
-            "without text on a side": self.without_text,
-            "different in a number or a negation": self.wrong,
-            "labelled as no paraphrases": self.labelled,
-            UNLABELLED: self.unlabelled,
-            "with an excluded sentence": self.contaminated,
-        }
+        self.read = 0
+        self._left_out = Counter[str](dict.fromkeys(REASONS, 0))
 
     @property
     def left_out_by(self) -> dict[str, int]:
         """Counts of the pairs that the last reading left out, by reason."""
-        dropped = {f"dropped as {reason}": count for reason, count in self.dropped.items()}
-        return {f"pairs {reason}": count for reason, count in (self._reasons | dropped).items() if count}
+        return {f"pairs {reason}": count for reason, count in self._left_out.items() if count}
 
     @property
     def left_out(self) -> str:
         """Describe the pairs that the last reading left out."""
-        counts = [f"{count:,} {reason}" for reason, count in (self._reasons | self.dropped).items() if count]
-        read = counted(self.read + sum(self.dropped.values()), "pair")
-        return f"of {read} left out: {', '.join(counts) or 'none'}"
+        counts = [f"{count:,} {reason}" for reason, count in self._left_out.items() if count]
+        return f"of {counted(self.read, 'pair')} left out: {', '.join(counts) or 'none'}"
 
     @property
     def identity(self) -> dict[str, Any]:
-        sources = [source.identity for source in self._sources]
-        ranges = {name: list(bounds) for name, bounds in self._selection.ranges.items()}
-        unwanted = self._unwanted.to_pylist() if self._unwanted is not None else []
-        return {
-            "sources": sources,
-            "subset": self._selection.subset,
-            "ranges": ranges,
-            "max_pairs": self._selection.max_pairs,
-            "first_pairs": self._selection.first_pairs,
-            "drawn_with_seed": self._seed if self._selection.max_pairs is not None else None,
+        """What determines the pairs, as JSON values."""
+        selection = self._selection
+        unwanted = sorted(self._unwanted.to_pylist()) if self._unwanted is not None else []
+        checksum = hashlib.sha256("\n".join(unwanted).encode()).hexdigest() if unwanted else None
+        found: dict[str, Any] = {
+            "sources": [source.identity for source in self._sources],
+            "subset": selection.subset,
+            "ranges": {name: list(bounds) for name, bounds in selection.ranges.items()},
+            "max_pairs": selection.max_pairs,
+            "first_pairs": selection.first_pairs,
+            "drawn_with_seed": self._seed if selection.max_pairs is not None else None,
             "unwanted_sentences": len(unwanted),
-            "unwanted_checksum": hashlib.sha256("\n".join(sorted(unwanted)).encode()).hexdigest()
-            if unwanted
-            else None,
-            **({"without": list(ERRORS)} if self._errors_apart else {}),
-            **({"columns": self._columns} if self._columns else {}),
+            "unwanted_checksum": checksum,
         }
-
-    def errors(self) -> Iterator[pa.Table]:
-        """Read pairs that differ in a number or a negation, or are labelled as no paraphrases; see `batches`.
-
-        Else they are as those that are chosen.
-        """
-        yield from (table for table in self._chosen(errors=True) if table.num_rows)
+        if self._columns:
+            found["columns"] = self._columns
+        return found
 
     def batches(self) -> Iterator[pa.Table]:
         """Read the chosen pairs: tables with the columns `reference` and `translation`, without nulls in these.
@@ -225,57 +207,43 @@ class Pairs:
             self._total = sum(table.num_rows for table in self._chosen())
         return draw_bound(self._total, self._selection.max_pairs, self._seed)
 
-    def _chosen(self, *, errors: bool = False) -> Iterator[pa.Table]:
-        """Read the pairs inside all ranges and without excluded sentences, or those with errors; count the others."""
+    def _chosen(self) -> Iterator[pa.Table]:
+        """Read the paraphrases inside all ranges and without excluded sentences; count the others."""
         self._forget_counts()
         for table in self._tables():
-            self.read += table.num_rows
             for side in SIDES:
                 # Files hold text as several types, of which Arrow compares only equal ones.
                 table = table.set_column(table.column_names.index(side), side, table[side].cast(pa.string()))
-            chosen = in_ranges(table, self._selection.ranges)
-            kept = table.filter(chosen)
-            self.unselected += table.num_rows - kept.num_rows
-            whole = kept.filter(pc.and_(*[kept[side].is_valid() for side in SIDES]))
-            self.without_text += kept.num_rows - whole.num_rows
-            kept = self._paraphrases(whole, errors=errors)
-            kept = kept if self._all_columns else kept.select(SIDES)
+            table = self._without(OUTSIDE, pc.invert(in_ranges(table, self._selection.ranges)), table)
+            table = self._without(WITHOUT_TEXT, pc.or_(*(table[side].is_null() for side in SIDES)), table)
+            if LABEL in table.column_names:
+                table = self._without(UNLABELLED, table[LABEL].is_null(), table)
+                table = self._without(OTHER, pc.equal(table[LABEL], 0), table)
+            if not self._all_columns:
+                table = table.select(SIDES)
             if self._unwanted is not None:
-                hits = [pc.is_in(plain(kept[side]), self._unwanted) for side in SIDES]
-                clean = kept.filter(pc.invert(pc.or_(*hits)))
-                self.contaminated += kept.num_rows - clean.num_rows
-                kept = clean
-            yield kept
+                hits = [pc.is_in(plain(table[side]), self._unwanted) for side in SIDES]
+                table = self._without(EXCLUDED, pc.or_(*hits), table)
+            yield table
 
-    def _paraphrases(self, table: pa.Table, *, errors: bool) -> pa.Table:
-        """Exclude pairs that are not paraphrases, by their label or their errors; with `errors`, keep only these."""
-        none = pa.array(np.zeros(table.num_rows, bool))
-        labels = table[LABEL] if LABEL in table.column_names else pa.array(np.ones(table.num_rows, np.int32))
-        unlabelled, other = labels.is_null(), pc.equal(labels.fill_null(1), 0)
-        wrong = none
-        if self._errors_apart and ERRORS[0] in table.column_names:
-            wrong = pc.or_(*[pc.greater(table[name].fill_null(0), 0) for name in ERRORS])
-        if errors:
-            return table.filter(pc.and_(pc.or_(wrong, other), pc.invert(unlabelled)))
-        self.unlabelled += _count(unlabelled)
-        self.labelled += _count(other)
-        self.wrong += _count(pc.and_(wrong, pc.invert(pc.or_(unlabelled, other))))
-        return table.filter(pc.invert(pc.or_(wrong, pc.or_(unlabelled, other))))
+    def _without(self, reason: str, rows: pa.ChunkedArray, table: pa.Table) -> pa.Table:
+        """Leave out the marked rows [pair], and count them."""
+        self._left_out[reason] += int(np.count_nonzero(rows))
+        return table.filter(pc.invert(rows))
 
     def _tables(self) -> Iterator[pa.Table]:
         """Read the rows of all sources, and count those that cannot be used."""
         for source in self._sources:
             report = Report()
             try:
-                yield from source.tables(report)
+                for table in source.tables(report, rows=self._rows):
+                    self.read += table.num_rows
+                    yield table
             finally:
                 # Also when the caller has enough pairs and stops.
                 for reason, count in report.dropped.items():
-                    self.dropped[reason] = self.dropped.get(reason, 0) + count
-
-
-def _count(mask: pa.Array | pa.ChunkedArray) -> int:
-    return int(np.count_nonzero(mask))
+                    self._left_out[f"dropped as {reason}"] += count
+                    self.read += count
 
 
 def plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

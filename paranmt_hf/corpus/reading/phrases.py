@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.reading.columns import decode, file_identity, read_blocks, split_lines
 from paranmt_hf.corpus.reading.labels import LABEL, UNLABELLED, Wanted
+from paranmt_hf.corpus.reading.lines import read_blocks, split_lines
+from paranmt_hf.corpus.reading.normalisation import decode
 from paranmt_hf.corpus.reading.readers import Reader, Report
-from paranmt_hf.corpus.reading.tables import Piece
+from paranmt_hf.corpus.reading.tables import Piece, file_identity
 from paranmt_hf.corpus.release.schema import SIDES
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import decode_line, existing
@@ -54,6 +55,7 @@ def read_text_lines(path: Path) -> Iterator[Lines]:
         first += len(raw)
 
 
+SCORE = "ppdb_score"
 BAR, SEPARATOR = "|||", " ||| "
 FORM = "`LHS ||| phrase ||| paraphrase ||| features ||| alignment`"
 PHRASE, PARAPHRASE, FEATURES, ENTAILMENT = 1, 2, 3, 5
@@ -134,18 +136,16 @@ def looks_like_sentences(lines: Sequence[str]) -> bool:
     """
     starts: set[str] = set()
     found, before = 0, ""
-    for line in lines[:FIRST_LINES]:
+    for line in lines:
         words = line.lower().split()
         if not words:
             continue
         begins_again = words[0] in starts and words[0] != before
-        if len(words) > 2:
-            found += begins_again or len(set(words)) < len(words) or _END.search(line.rstrip()) is not None
-        starts.add(before := words[0])
-    return found > MOST_SENTENCES * min(len(lines), FIRST_LINES)
-
-
-SCORE = "ppdb_score"
+        if len(words) > 2 and (begins_again or len(set(words)) < len(words) or _END.search(line.rstrip())):
+            found += 1
+        before = words[0]
+        starts.add(before)
+    return found > MOST_SENTENCES * len(lines)
 
 
 class PhraseFiles(Reader):
@@ -206,8 +206,10 @@ class PhraseFiles(Reader):
     def _parse(self, lines: Lines, *, rules: bool) -> list[pa.Array]:
         if rules:
             return parse_rules(lines, self.score, labelled=self.labelled)
-        found = parse_listed(lines)
-        return [*found, pa.nulls(len(found[0]), pa.string())] if self.labelled else found
+        columns = parse_listed(lines)
+        if self.labelled:
+            columns.append(pa.nulls(len(columns[0]), pa.string()))
+        return columns
 
 
 def first_line(path: Path) -> str:
@@ -218,6 +220,11 @@ def first_line(path: Path) -> str:
 def is_rule(line: str) -> bool:
     """Whether a line is a PPDB rule, not an entry of a word list."""
     return BAR in line
+
+
+def is_list(path: Path) -> bool:
+    """Whether the first line of a file is a word and its paraphrases, not a rule of PPDB."""
+    return not is_rule(first_line(path))
 
 
 def has_entailment(path: Path) -> bool:
@@ -251,18 +258,15 @@ def read_word_scores(path: str | Path, wanted: Collection[WordPairKey]) -> tuple
     the score 1.
     """
     path = Path(path).expanduser()
-    reader = PhraseFiles([path])
-    features = features_of(path) if is_rule(first_line(path)) else []
+    features = features_of(path)
     score = next((name for name in SCORES if name in features), None)
-    if score is not None:
-        reader = PhraseFiles([path], score=score)
     keys = pa.array(["\t".join(pair) for pair in wanted], pa.string())
     scores: dict[WordPairKey, float] = {}
-    for batch in reader.batches(Report()):
+    for batch in PhraseFiles([path], score=score).batches(Report()):
         sides = [pc.utf8_lower(batch[side]) for side in SIDES]
-        hits = batch.filter(pc.is_in(pc.binary_join_element_wise(*sides, "\t"), keys)).to_pydict()
-        found = hits.get(SCORE) or [1.0] * len(hits["id"])
-        for *pair, value in zip(*(hits[side] for side in SIDES), found, strict=True):
+        hits = batch.filter(pc.is_in(pc.binary_join_element_wise(*sides, "\t"), keys))
+        values = hits[SCORE].to_pylist() if score else [1.0] * len(hits)
+        for left, right, value in zip(*(hits[side].to_pylist() for side in SIDES), values, strict=True):
             if value is not None:
-                scores.setdefault((pair[0].lower(), pair[1].lower()), value)
+                scores.setdefault((left.lower(), right.lower()), value)
     return scores, f"PPDB{'' if score else ', listed or not'} ({path.name})"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from paranmt_hf.corpus.reading.columns import read_blocks, split_lines
-from paranmt_hf.corpus.reading.tables import Piece, Table, write_rows
+from paranmt_hf.corpus.reading.lines import read_blocks, split_lines, write_lines
+from paranmt_hf.corpus.reading.tables import Piece, Table
 
 TEXT = "text"
 
@@ -36,5 +36,4 @@ class PlainText(Table):
             first += len(lines)
 
     def write(self, out: Path, kept: np.ndarray) -> None:
-        rows = (line + b"\n" for block in read_blocks(self.path) for line in block.split(b"\n")[:-1])
-        write_rows(self.path, out, rows, kept)
+        write_lines(self.path, out, kept)

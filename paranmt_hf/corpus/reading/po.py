@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gettext
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from paranmt_hf.corpus.reading.blocks import unpacked
 from paranmt_hf.corpus.reading.language_tables import LanguageTable, Unit, plain_code
+from paranmt_hf.corpus.reading.lines import unpacked
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.optional import require
@@ -36,18 +36,14 @@ class PoTable(LanguageTable):
     def matches(cls, name: str, head: bytes) -> bool:
         return name.endswith((".po", ".pot"))
 
-    @classmethod
-    def open(cls, path: Path, named: Collection[str] = ()) -> PoTable:
-        return cls(path)
-
-    def __init__(self, path: Path) -> None:
-        self._file = _parsed(path)
+    def find_languages(self) -> tuple[Sequence[str], str | None]:
+        self._file = _parsed(self.path)
         header = self._file.metadata
         source = header.get("X-Source-Language") or ENGLISH
         target = header.get("Language") or TRANSLATION
         if plain_code(source) == plain_code(target):
             source = KEY
-        super().__init__(path, [source, target], source)
+        return [source, target], source
 
     def units(self) -> Iterator[Unit]:
         source, target = self.names

@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.reading.columns import decode, file_identity
 from paranmt_hf.corpus.reading.labels import LABEL, Wanted
+from paranmt_hf.corpus.reading.normalisation import decode
 from paranmt_hf.corpus.reading.phrases import BAR, PhraseFiles, features_of, first_line, is_rule
 from paranmt_hf.corpus.reading.presets import Layout, Preset, find_layout, read_fields, spoken_in
 from paranmt_hf.corpus.reading.readers import Reader
-from paranmt_hf.corpus.reading.tables import Piece
+from paranmt_hf.corpus.reading.tables import Piece, file_identity
 from paranmt_hf.corpus.release.schema import SIDES
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import existing

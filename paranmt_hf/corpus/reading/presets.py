@@ -11,16 +11,16 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from paranmt_hf.corpus.reading.columns import read_blocks
 from paranmt_hf.corpus.reading.comma_separated import CommaSeparated, Form
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.heading import Heading
+from paranmt_hf.corpus.reading.lines import read_blocks
 from paranmt_hf.corpus.reading.tab_separated import TabSeparated, has_quoted_fields
 from paranmt_hf.corpus.reading.tables import Table
 from paranmt_hf.corpus.release.schema import MadeBy
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.parquet import read_schema
-from paranmt_hf.util.wording import perhaps
+from paranmt_hf.util.wording import brief, perhaps
 from paranmt_hf.util.yaml_files import read_yaml
 
 FOLDER = Path(__file__).resolve().parents[2] / "assets" / "presets"
@@ -113,14 +113,13 @@ def find_layout(preset: Preset, path: Path) -> Layout:
     for layout in layouts:
         if _fits(layout, _found(layout, path)):
             return layout
-    if not layouts:
-        expected, found = "no Parquet files", "one"
-    else:
-        expected = " or ".join(_described(layout) for layout in layouts)
-        found = _shown(_found(layouts[0], path))
+    expected = " or ".join(map(_described, layouts)) or "no Parquet files"
+    found = ", ".join(_found(layouts[0], path)) if layouts else "one"
     raise InputError(
-        f"{path} fits no layout of the preset {preset.name}: expected {expected}; found {found}. Choose another "
-        f"preset ({preset.homepage} has the files), or name the columns yourself with `columns`"
+        f"{path} fits no layout of the preset {preset.name}: expected {expected}; found {brief(found)}. Choose "
+        f"another preset ({preset.homepage} has the files), or name the columns yourself with `columns`",
+        option="preset",
+        path=path,
     )
 
 
@@ -163,11 +162,6 @@ def _described(layout: Layout) -> str:
     shown = (layout.first_field or "").replace("(?P<language>[a-z]{2})", "[a-z]{2}")
     like = f", the first one like {shown}" if shown else ""
     return f"{head} {', '.join(layout.fields)} and {form} between them{like} ({layout.files})"
-
-
-def _shown(found: Sequence[str]) -> str:
-    names = [name if len(name) <= 30 else f"{name[:30]}…" for name in found[:10]]
-    return f"{len(found)}: {', '.join(names)}{', …' if len(found) > 10 else ''}"
 
 
 def read_fields(layout: Layout, path: Path) -> Iterator[dict[str, pa.Array]]:

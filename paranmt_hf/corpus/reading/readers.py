@@ -1,4 +1,4 @@
-"""Aligned text in, Arrow record batches out: line-aligned files, tables; `inputs.py` has datasets.
+"""Aligned text in, Arrow record batches out: line-aligned files, tables; `hub_dataset.py` has datasets.
 
 Every reader takes one bounded piece of the input at a time, whatever the input's size, and treats it column by column.
 Rows that cannot be used are dropped for a reason that the report counts; `id` counts all rows, so it survives that.
@@ -16,19 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.reading.columns import (
-    Side,
-    decode,
-    file_identity,
-    normalise,
-    read_column,
-    read_numbers,
-    rebatch,
-)
+from paranmt_hf.corpus.reading.arrow_tables import rebatch
 from paranmt_hf.corpus.reading.formats import find_format, open_table
 from paranmt_hf.corpus.reading.labels import LABEL, Wanted, check_label_names, paraphrase_labels, unwanted_labels
+from paranmt_hf.corpus.reading.lines import read_blocks, split_lines
+from paranmt_hf.corpus.reading.normalisation import decode, normalise, read_numbers
 from paranmt_hf.corpus.reading.plain_text import PlainText
-from paranmt_hf.corpus.reading.tables import Piece, Table
+from paranmt_hf.corpus.reading.tables import Piece, Table, file_identity
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.wording import counted
 
@@ -162,6 +156,34 @@ class Reader(ABC):
         return np.logical_and.reduce([np.asarray(column.is_null()) for column in piece.columns])
 
 
+class Side:
+    """One of several files that are read in parallel."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._blocks = read_blocks(path)
+        self._held = pa.array([], pa.binary())
+        self._taken = 0
+
+    def fill(self) -> int:
+        """Return the number of buffered lines, reading more if there are none; 0 at the end of the file."""
+        if not len(self._held):
+            block = next(self._blocks, None)
+            if block is not None:
+                self._held = split_lines(block)
+        return len(self._held)
+
+    def take(self, lines: int) -> pa.Array:
+        """Return buffered lines (binary)."""
+        taken, self._held = self._held[:lines], self._held[lines:]
+        self._taken += lines
+        return taken
+
+    def count(self) -> int:
+        """Count all lines of the file; reads it to the end."""
+        return self._taken + len(self._held) + sum(block.count(b"\n") for block in self._blocks)
+
+
 class LineFiles(Reader):
     r"""Files that are aligned line by line, such as the Moses format of OPUS.
 
@@ -200,22 +222,6 @@ def check_lines(path: Path) -> None:
             "`paranmt build --data FILE`)",
             path=path,
         )
-
-
-class TableReader(Reader):
-    """Parquet or a dataset: rows with named columns."""
-
-    def __init__(self, columns: Mapping[str, str], **options: Unpack[TextOptions]) -> None:
-        super().__init__(columns, **options)
-        self.paths = dict(columns)
-
-    def piece(self, batch: pa.RecordBatch, name: str, first: int) -> Piece:
-        """Extract the columns of a batch; `first` is the number of its first row."""
-        columns = [
-            read_column(batch, path, name, number=column in {LABEL, *self.numbers})
-            for column, path in self.paths.items()
-        ]
-        return Piece(columns, f"{name}, row (from 0) ", first)
 
 
 class TableFiles(Reader):

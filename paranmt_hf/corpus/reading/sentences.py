@@ -9,16 +9,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from paranmt_hf.corpus.reading.columns import decode, normalise
+from paranmt_hf.corpus.reading.arrow_tables import is_saved_dataset
 from paranmt_hf.corpus.reading.formats import find_format, open_table
-from paranmt_hf.corpus.reading.inputs import HubDataset
+from paranmt_hf.corpus.reading.hub_dataset import HubDataset, is_on_hub
+from paranmt_hf.corpus.reading.normalisation import decode, normalise
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.readers import LineFiles, Reader, Report, TableFiles
-from paranmt_hf.corpus.reading.saved_datasets import is_saved_dataset
+from paranmt_hf.corpus.reading.tables import Table
 from paranmt_hf.corpus.release.release import checked_files, fetch_release
 from paranmt_hf.corpus.release.schema import SIDES
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.client import is_id, split_revision
+from paranmt_hf.hub.client import split_revision
 from paranmt_hf.util.files import check_regular, source_name
 from paranmt_hf.util.wording import counted
 
@@ -36,14 +37,8 @@ def open_sentences(path: str | Path, column: str | None = None) -> Reader:
             `reference` (default) or `translation`.
     """
     path = Path(path).expanduser()
-    check_regular(path)
-    if path.is_dir() and not is_saved_dataset(path):
-        files = checked_files(path)
-        if column not in (None, *SIDES):
-            raise InputError(
-                f"{path}: a corpus has the sides {' and '.join(SIDES)}, not {column!r}", path=path, option="column"
-            )
-        return TableFiles(files, {SENTENCE: column or SIDES[0]})
+    if _is_corpus(path):
+        return _of_corpus(path, column or SIDES[0], "column")
     table = open_table(path, [] if column is None else [column])
     if not isinstance(table, PlainText):
         return TableFiles([table], {SENTENCE: table.text_column(column)})
@@ -54,6 +49,21 @@ def open_sentences(path: str | Path, column: str | None = None) -> Reader:
     return LineFiles({SENTENCE: path})
 
 
+def _is_corpus(path: Path) -> bool:
+    check_regular(path)
+    return path.is_dir() and not is_saved_dataset(path)
+
+
+def _of_corpus(path: Path, column: str, option: str) -> Reader:
+    """Open a side of a corpus."""
+    files = checked_files(path)
+    if column not in SIDES:
+        raise InputError(
+            f"{path}: a corpus has the sides {' and '.join(SIDES)}, not {column!r}", path=path, option=option
+        )
+    return TableFiles(files, {SENTENCE: column})
+
+
 def all_lines(sentences: Reader) -> Iterator[pa.Array]:
     """Read every sentence at its position: a null of Parquet as an empty one, and null if it is not UTF-8."""
     for piece in sentences.pieces():
@@ -61,18 +71,19 @@ def all_lines(sentences: Reader) -> Iterator[pa.Array]:
         yield normalise(decode(column.fill_null(pa.scalar("", column.type))))
 
 
-# How names of files end.
-_ENDINGS = (".txt", ".gz", ".bz2", ".xz", ".zst", ".parquet", ".tsv", ".csv", ".json", ".jsonl", ".ndjson")
-
-
 class SentenceSources:
     """Sentences of one or more corpora; can be read repeatedly.
 
-    The sources are those of `open_sentences`, or datasets on the Hub, by id, which `@` and a revision may follow. The
-    `columns` of tables, corpora and datasets are read one after the other; without them both sides of pairs, and the
-    one column of text of other tables. `translations` are files that translate the sources line by line; of a table
-    they are the column `translation` next to `sentence`. `option` is the name of the parameter that `columns` come
-    from, for errors.
+    Attributes:
+        names: Names of the sources, without folders.
+        datasets: Ids of datasets on the Hub among the sources.
+
+    Args:
+        sources: Sources of `open_sentences`, or datasets on the Hub, by id, which `@` and a revision may follow.
+        columns: Columns of tables, corpora and datasets, read one after the other; by default both sides of pairs, and
+            the one column of text of other tables.
+        translations: Files that translate the sources line by line; of a table they are the column `translation` next
+            to `sentence`.
     """
 
     def __init__(
@@ -80,8 +91,6 @@ class SentenceSources:
         sources: Sequence[str | Path],
         columns: Sequence[str] | None = None,
         translations: Sequence[str | Path] | None = None,
-        *,
-        option: str | None = None,
     ) -> None:
         if not sources:
             raise InputError("there is nothing to train on: name text files, Parquet, corpora or a data set")
@@ -91,56 +100,19 @@ class SentenceSources:
                 f"`translations` must have a file for each of `text`, found {found}", option="translations"
             )
         self.names: list[str] = []
-        # Ids of data sets on the Hub among the sources.
         self.datasets: list[str] = []
         self._readers: list[Reader] = []
-        self._columnar, self._option = False, option
         for source, translated in zip_longest(map(str, sources), translations or ()):
-            if translated is None:
-                self._add(source, list(columns) if columns else None)
-            else:
+            self.names.append(source_name(source))
+            if translated is not None:
                 self._readers.append(_translated(Path(source).expanduser(), Path(translated).expanduser()))
-                self.names.append(source_name(source))
-        if columns and not self._columnar:
+            elif is_on_hub(source):
+                self.datasets.append(split_revision(source)[0])
+                self._readers += _of_hub(source, columns)
+            else:
+                self._readers += _of_path(Path(source).expanduser(), columns)
+        if columns and all(isinstance(reader, LineFiles) for reader in self._readers):
             raise InputError("`columns` is for files with columns, corpora and datasets", option="columns")
-
-    def _add(self, source: str, columns: list[str] | None) -> None:
-        path = Path(source).expanduser()
-        check_regular(path)
-        if _is_on_hub(source, path):
-            self._columnar = True
-            self._readers += self._of_hub(source, columns)
-            self.names.append(source)
-            self.datasets.append(split_revision(source)[0])
-            return
-        self.names.append(source_name(source))
-        if path.is_dir() and not is_saved_dataset(path):
-            self._columnar = True
-            self._readers += [open_sentences(path, column) for column in columns or SIDES]
-            return
-        table = open_table(path, columns or [])
-        if isinstance(table, PlainText):
-            self._readers.append(LineFiles({SENTENCE: path}))
-            return
-        self._columnar = True
-        if columns is None and not set(SIDES) <= set(table.names) and {SENTENCE, TRANSLATION} <= set(table.names):
-            self._readers.append(TableFiles([table], {name: name for name in (SENTENCE, TRANSLATION)}))
-            return
-        # Both sides of pairs; else the only column of text.
-        columns = columns or (
-            list(SIDES) if set(SIDES) <= set(table.names) else [table.text_column(None, self._option)]
-        )
-        self._readers += [
-            TableFiles([table], {SENTENCE: table.text_column(column, self._option)}) for column in columns
-        ]
-
-    def _of_hub(self, source: str, columns: list[str] | None) -> Sequence[Reader]:
-        name, revision = split_revision(source)
-        if (fetched := fetch_release(name, revision, "default")) is not None:
-            return [TableFiles(fetched[0], {SENTENCE: column}) for column in columns or SIDES]
-        if columns is None:
-            raise InputError(f"{name} is not a corpus: say which of its columns hold sentences, `columns` NAME")
-        return [HubDataset(name, {SENTENCE: column}, revision=revision) for column in columns]
 
     @property
     def identity(self) -> list[dict[str, Any]]:
@@ -155,7 +127,8 @@ class SentenceSources:
     def batches(self, report: Report) -> Iterator[pa.Array]:
         """Read the sentences [sentence], source after source; unusable ones are counted and left out."""
         for reader in self._readers:
-            yield from (batch[SENTENCE] for batch in reader.batches(report))
+            for batch in reader.batches(report):
+                yield batch[SENTENCE]
 
     def rows(self, report: Report) -> Iterator[pa.Table]:
         """Read the sentences as `batches` does, next to their translations, or themselves if they have none."""
@@ -163,6 +136,34 @@ class SentenceSources:
             read = TRANSLATION if TRANSLATION in reader.columns else SENTENCE
             for batch in reader.batches(report):
                 yield pa.table({SENTENCE: batch[SENTENCE], TRANSLATION: batch[read]})
+
+
+def _of_path(path: Path, columns: Sequence[str] | None) -> list[Reader]:
+    """Open the sentences of a file or a folder."""
+    if _is_corpus(path):
+        return [_of_corpus(path, column, "columns") for column in columns or SIDES]
+    table = open_table(path, columns or [])
+    if isinstance(table, PlainText):
+        return [LineFiles({SENTENCE: path})]
+    if columns is None and _has(table, SENTENCE, TRANSLATION) and not _has(table, *SIDES):
+        return [TableFiles([table], {SENTENCE: SENTENCE, TRANSLATION: TRANSLATION})]
+    if columns is None:
+        columns = SIDES if _has(table, *SIDES) else [table.text_column(None, "columns")]
+    return [TableFiles([table], {SENTENCE: table.text_column(column, "columns")}) for column in columns]
+
+
+def _has(table: Table, *names: str) -> bool:
+    return set(names) <= set(table.names)
+
+
+def _of_hub(source: str, columns: Sequence[str] | None) -> Sequence[Reader]:
+    """Open the sentences of a corpus or another dataset on the Hub."""
+    name, revision = split_revision(source)
+    if (fetched := fetch_release(name, revision, "default")) is not None:
+        return [TableFiles(fetched[0], {SENTENCE: column}) for column in columns or SIDES]
+    if columns is None:
+        raise InputError(f"{name} is not a corpus: say which of its columns hold sentences, `columns` NAME")
+    return [HubDataset(name, {SENTENCE: column}, revision=revision) for column in columns]
 
 
 def _translated(text: Path, translations: Path) -> Reader:
@@ -177,11 +178,3 @@ def _translated(text: Path, translations: Path) -> Reader:
                 path=path,
             )
     return LineFiles({SENTENCE: text, TRANSLATION: translations})
-
-
-def _is_on_hub(source: str, path: Path) -> bool:
-    """Whether a source is an id on the Hub, which may contain dots, rather than the name of a missing file."""
-    plain = split_revision(source)[0]
-    ending = Path(plain).suffix
-    is_file = ending in _ENDINGS or (ending and path.parent.is_dir())
-    return not path.exists() and is_id(plain) and not is_file

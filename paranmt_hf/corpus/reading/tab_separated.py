@@ -15,11 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.reading.blocks import HEAD_BYTES
-from paranmt_hf.corpus.reading.columns import read_blocks, split_lines
 from paranmt_hf.corpus.reading.comma_separated import CommaSeparated, Form, read_separated
 from paranmt_hf.corpus.reading.heading import Heading, is_number, read_heading
-from paranmt_hf.corpus.reading.tables import Piece, Table, write_rows
+from paranmt_hf.corpus.reading.lines import HEAD_BYTES, read_blocks, split_lines, write_lines
+from paranmt_hf.corpus.reading.tables import Piece, Table
 from paranmt_hf.errors import InputError
 
 QUOTED_TABS = Form("\t")
@@ -66,9 +65,7 @@ class TabSeparated(Table):
             first += len(lines)
 
     def write(self, out: Path, kept: np.ndarray) -> None:
-        lines = (line + b"\n" for block in read_blocks(self.path) for line in block.split(b"\n")[:-1])
-        names = next(lines) if self.names else b""
-        write_rows(self.path, out, lines, kept, names=names)
+        write_lines(self.path, out, kept, names=bool(self.names))
 
     def _fields(self, lines: pa.Array, wanted: Sequence[int], first: int) -> list[pa.Array]:
         """Split lines (binary) into the `wanted` fields [line], null where a line has fewer or is blank."""

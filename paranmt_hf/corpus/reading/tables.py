@@ -7,18 +7,22 @@ are in the file: decoding, normalisation and the choice of usable rows belong to
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.reading.columns import file_identity
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.packed import find_packing
+from paranmt_hf.util.files import checksum
 
 BLOCK_ROWS = 10_000  # Rows that are read at once: bounds the memory, never changes the result
+
+
+def file_identity(path: Path) -> dict[str, object]:
+    """Identify a file: its name without the folder, its size in bytes, the SHA-256 of the bytes."""
+    return {"name": path.name, "bytes": path.stat().st_size, "sha256": checksum(path)}
 
 
 class Piece(NamedTuple):
@@ -59,7 +63,7 @@ class Table(ABC):
 
         Args:
             name: Name of the file in lower case, without the suffix of its packing.
-            head: The first bytes of the file, unpacked: `blocks.HEAD_BYTES` or the whole file.
+            head: The first bytes of the file, unpacked: `lines.HEAD_BYTES` or the whole file.
         """
 
     @classmethod
@@ -81,6 +85,10 @@ class Table(ABC):
         """Number of columns."""
         return len(self.names)
 
+    def has(self, column: str) -> bool:
+        """Whether there is a column of a name, or of a number from 1."""
+        return column in self.names or (column.isdecimal() and 1 <= int(column) <= self.width)
+
     def position(self, column: str, option: str = "columns") -> int:
         """Find a column by its name or its number from 1; returns its index, from 0.
 
@@ -89,16 +97,13 @@ class Table(ABC):
         count = self.names.count(column)
         if count == 1:
             return self.names.index(column)
-        if count:
-            raise InputError(
-                f"{self.path} has {count} columns {column!r}; rename all but one", path=self.path, option=option
-            )
-        if column.isdecimal() and 1 <= int(column) <= self.width:
+        if count == 0 and self.has(column):
             return int(column) - 1
-        known = ", ".join(self.names) or f"numbers from 1 to {self.width}"
-        raise InputError(
-            f"{self.path} has no column {column!r}; its columns are {known}", path=self.path, option=option
-        )
+        reason = f"{count} columns {column!r}; rename all but one"
+        if count == 0:
+            known = ", ".join(self.names) or f"numbers from 1 to {self.width}"
+            reason = f"no column {column!r}; its columns are {known}"
+        raise InputError(f"{self.path} has {reason}", path=self.path, option=option)
 
     @abstractmethod
     def pieces(self, columns: Sequence[str], *, numbers: Collection[str] = ()) -> Iterator[Piece]:
@@ -107,19 +112,23 @@ class Table(ABC):
         Text is binary; a column among `numbers` may have a numeric type instead. A missing value is null.
         """
 
-    def text_column(self, column: str | None, option: str | None = "column") -> str:
+    def text_column(self, column: str | None, option: str = "column") -> str:
         """Check the column of texts that a user names; the default is the only column of text.
 
-        `option` is the name of the parameter that names it, for errors; None if there is none.
+        `option` is the name of the parameter that names it, for errors.
         """
         if column is not None:
-            self.position(column, option or "")
+            self.position(column, option)
             return column
         if len(self.texts) == 1:
             return self.texts[0]
         found = f"several columns of text, {', '.join(self.texts)}" if self.texts else "no column of text"
-        advice = f"say which one is read, with `{option}` NAME" if option else "write one of them into a file alone"
-        raise InputError(f"{self.path} has {found}; {advice}", path=self.path, option=option)
+        raise InputError(
+            f"{self.path} has {found}; say which one is read, with `{option}` NAME, or write one of them into a file "
+            "alone",
+            path=self.path,
+            option=option,
+        )
 
     def check_writable(self) -> None:
         """Reject a file in a format that is read and not written."""
@@ -159,13 +168,3 @@ def _as_text(cell: Any, place: str, path: Path) -> str:  # noqa: ANN401 - bytes 
         raise InputError(
             f"{place}: expected UTF-8, found the byte {cell[error.start]:#04x}; convert the file to UTF-8", path=path
         ) from None
-
-
-def write_rows(source: Path, out: Path, rows: Iterable[bytes], kept: np.ndarray, *, names: bytes = b"") -> None:
-    """Write the rows that are `kept`, booleans [row], after a line of `names`, packed as `source` is."""
-    packing, left = find_packing(source), iter(kept.tolist())
-    with out.open("wb") if packing is None else packing.create(out) as file:
-        file.write(names)
-        for row in rows:
-            if next(left, False):
-                file.write(row)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
-from xml.etree.ElementTree import Element
 
 from paranmt_hf.corpus.reading.language_tables import LanguageTable, Unit, plain_code
-from paranmt_hf.corpus.reading.xml_stream import LANGUAGE, children, each_tag, elements, root_of, text_of
+from paranmt_hf.corpus.reading.xml_stream import LANGUAGE, children, elements, start_tags, text_of
 from paranmt_hf.errors import InputError
 
 
@@ -19,46 +17,31 @@ class TmxTable(LanguageTable):
     """
 
     format: ClassVar[str] = "TMX"
+    root: ClassVar[str] = "tmx"
 
-    @classmethod
-    def matches(cls, name: str, head: bytes) -> bool:
-        return root_of(head) == "tmx"
-
-    @classmethod
-    def open(cls, path: Path, named: Collection[str] = ()) -> TmxTable:
-        return cls(path)
-
-    def __init__(self, path: Path) -> None:
-        names: dict[str, str] = {}
+    def find_languages(self) -> tuple[Sequence[str], str | None]:
+        self._names: dict[str, str] = {}
         sources: set[str] = set()
         header = ""
-
-        def found(name: str, attributes: dict[str, str]) -> None:
-            nonlocal header
+        for name, attributes in start_tags(self.path):
             if name == "tuv":
                 language = attributes.get("xml:lang") or attributes.get("lang") or ""
-                names.setdefault(plain_code(language), language.strip())
+                self._names.setdefault(plain_code(language), language.strip())
             elif name == "tu":
                 sources.add(plain_code(attributes.get("srclang", header)))
             elif name == "header":
                 header = attributes.get("srclang", "")
-
-        each_tag(path, found)
-        if "" in names:
-            raise InputError(f"{path}: expected a language, xml:lang, in each tuv; one has none", path=path)
-        if not names:
-            raise InputError(f"{path}: expected translation units (tu), but there are none", path=path)
-        source = names.get(sources.pop()) if len(sources) == 1 else None
-        super().__init__(path, list(names.values()), source)
-        self._names = names
+        if "" in self._names:
+            raise InputError(f"{self.path}: expected a language, xml:lang, in each tuv; one has none", path=self.path)
+        if not self._names:
+            raise InputError(f"{self.path}: expected translation units (tu), but there are none", path=self.path)
+        source = self._names.get(sources.pop()) if len(sources) == 1 else None
+        return list(self._names.values()), source
 
     def units(self) -> Iterator[Unit]:
         for unit, _ in elements(self.path, ["tu"]):
             texts: dict[str, list[str]] = {}
             for variant in children(unit, "tuv"):
-                texts.setdefault(self._names[_language(variant)], []).extend(map(text_of, children(variant, "seg")))
+                language = self._names[plain_code(variant.get(LANGUAGE) or variant.get("lang") or "")]
+                texts.setdefault(language, []).extend(map(text_of, children(variant, "seg")))
             yield texts
-
-
-def _language(variant: Element) -> str:
-    return plain_code(variant.get(LANGUAGE) or variant.get("lang") or "")

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 from xml.etree.ElementTree import Element
 
 from paranmt_hf.corpus.reading.language_tables import LanguageTable, Unit, plain_code
-from paranmt_hf.corpus.reading.xml_stream import children, each_tag, elements, name_of, root_of, text_of
+from paranmt_hf.corpus.reading.xml_stream import children, elements, name_of, start_tags, text_of
 from paranmt_hf.errors import InputError
 
-# Attributes with the languages: of `file` in versions 1, of `xliff` in versions 2.
-SOURCE_ATTRIBUTES = ("source-language", "srcLang")
-TARGET_ATTRIBUTES = ("target-language", "trgLang")
 # States of a target that is not a translation yet, often a copy of the source.
 UNTRANSLATED = frozenset(["new", "needs-translation", "initial"])
 NO_TARGET = "target"  # Column of the targets of a file that does not say their language
@@ -26,81 +22,71 @@ class XliffTable(LanguageTable):
     """
 
     format: ClassVar[str] = "XLIFF"
+    root: ClassVar[str] = "xliff"
 
-    @classmethod
-    def matches(cls, name: str, head: bytes) -> bool:
-        return root_of(head) == "xliff"
-
-    @classmethod
-    def open(cls, path: Path, named: Collection[str] = ()) -> XliffTable:
-        return cls(path)
-
-    def __init__(self, path: Path) -> None:
-        names: dict[str, str] = {}
+    def find_languages(self) -> tuple[Sequence[str], str | None]:
+        self._names: dict[str, str] = {}
         sources: list[str] = []
-
-        def found(name: str, attributes: dict[str, str]) -> None:
-            source = _first(attributes, SOURCE_ATTRIBUTES)
+        for name, attributes in start_tags(self.path):
+            source, target = _languages(attributes)
             if name in ("file", "xliff") and source is not None:
-                target = _first(attributes, TARGET_ATTRIBUTES) or NO_TARGET
                 sources.append(source)
                 for language in (source, target):
-                    names.setdefault(plain_code(language), language)
-
-        each_tag(path, found)
-        if not names:
+                    self._names.setdefault(plain_code(language), language)
+        if not sources:
             raise InputError(
-                f"{path}: expected the source language of an XLIFF file ({' or '.join(SOURCE_ATTRIBUTES)}), but it is "
+                f"{self.path}: expected the source language of an XLIFF file (source-language or srcLang), but it is "
                 "not there",
-                path=path,
+                path=self.path,
             )
-        source = names[plain_code(sources[0])] if len(set(map(plain_code, sources))) == 1 else None
-        super().__init__(path, list(names.values()), source)
-        self._names = names
+        is_one = len(set(map(plain_code, sources))) == 1
+        return list(self._names.values()), self._names[plain_code(sources[0])] if is_one else None
 
     def units(self) -> Iterator[Unit]:
         for unit, around in elements(self.path, ["trans-unit", "unit"]):
             stated: dict[str, str] = {}
             for element in around:
                 stated |= element.attrib
-            source = plain_code(_first(stated, SOURCE_ATTRIBUTES) or "")
-            target = plain_code(_first(stated, TARGET_ATTRIBUTES) or NO_TARGET)
+            source, target = _languages(stated)
             parts = children(unit, "segment") if name_of(unit) == "unit" else [unit]
             for part in parts:
                 for foreign, translation in _segments(part):
                     # Of a file whose source and target have one language, the targets are left out.
-                    yield {self._names[target]: translation, self._names[source]: foreign}
+                    yield {
+                        self._names[plain_code(target)]: translation,
+                        self._names[plain_code(source or "")]: foreign,
+                    }
 
 
-def _first(attributes: dict[str, str], names: Sequence[str]) -> str | None:
-    """The first attribute with one of some names."""
-    return next((attributes[name] for name in names if name in attributes), None)
+def _languages(attributes: Mapping[str, str]) -> tuple[str | None, str]:
+    """The languages of source and target: in attributes of `file` in versions 1, of `xliff` in versions 2."""
+    source = attributes.get("source-language", attributes.get("srcLang"))
+    return source, attributes.get("target-language", attributes.get("trgLang")) or NO_TARGET
 
 
 def _segments(part: Element) -> Iterator[tuple[list[str], list[str]]]:
     """Source and target of each segment of a `segment` or `trans-unit`; targets not yet translated are empty."""
-    source, target = (next(iter(children(part, name)), None) for name in ("source", "target"))
+    found = {name: next(iter(children(part, name)), None) for name in ("source", "target", "seg-source")}
+    source, target = found["source"], found["target"]
     if source is None:
         return
-    segmented = next(iter(children(part, "seg-source")), None)
-    state = part.get("state") if target is None else target.get("state") or part.get("state")
+    state = part.get("state")
+    if target is not None:
+        state = target.get("state") or state
     if target is None or state in UNTRANSLATED:
         target = Element("target")
-    marked = {} if segmented is None else _marked(segmented)
-    translated = _marked(target)
-    if marked and marked.keys() == translated.keys():
-        for number, segment in marked.items():
-            yield [text_of(segment)], _if_any(translated[number])
-    else:
-        yield [text_of(source)], _if_any(target)
+    marked, translated = _marked(found["seg-source"]), _marked(target)
+    if not marked or marked.keys() != translated.keys():
+        marked, translated = {"": source}, {"": target}
+    for number, segment in marked.items():
+        text = text_of(translated[number])
+        yield [text_of(segment)], [text] if text.strip() else []
 
 
-def _marked(element: Element) -> dict[str, Element]:
+def _marked(element: Element | None) -> dict[str, Element]:
     """The segments that are marked inside an element, by their numbers."""
-    marks = [mark for mark in element.iter() if name_of(mark) == "mrk" and mark.get("mtype") == "seg"]
-    return {mark.get("mid", ""): mark for mark in marks}
-
-
-def _if_any(element: Element) -> list[str]:
-    text = text_of(element)
-    return [text] if text.strip() else []
+    found = {}
+    for mark in element.iter() if element is not None else ():
+        if name_of(mark) == "mrk" and mark.get("mtype") == "seg":
+            found[mark.get("mid", "")] = mark
+    return found

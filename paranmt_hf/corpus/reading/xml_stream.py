@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 from xml.parsers import expat
 
-from paranmt_hf.corpus.reading.blocks import unpacked
+from paranmt_hf.corpus.reading.lines import unpacked
 from paranmt_hf.errors import InputError
 
 SLICE_BYTES = 1 << 16
@@ -59,44 +59,47 @@ def elements(path: Path, names: Collection[str]) -> Iterator[tuple[Element, Sequ
     """
     around: list[Element] = []
     inside = 0
-    with _well_formed(path):
-        for event, element in _events(path):
-            if event == "start":
-                if len(around) == DEEPEST:
-                    raise InputError(f"{path}: expected at most {DEEPEST} elements inside each other", path=path)
-                around.append(element)
-                inside += name_of(element) in names
-                continue
-            around.pop()
-            if name_of(element) in names:
-                inside -= 1
-                if not inside:
-                    yield element, around
-            if not inside and around:
-                del around[-1][:]
-
-
-def _events(path: Path) -> Iterator[tuple[str, Element]]:
     parser: Any = XMLPullParser(("start", "end"))
+    with _well_formed(path):
+        for part in _slices(path):
+            if part:
+                parser.feed(part)
+            else:
+                parser.close()
+            for event, element in parser.read_events():
+                if event == "start":
+                    if len(around) == DEEPEST:
+                        raise InputError(f"{path}: expected at most {DEEPEST} elements inside each other", path=path)
+                    around.append(element)
+                    inside += name_of(element) in names
+                    continue
+                around.pop()
+                if name_of(element) in names:
+                    inside -= 1
+                    if not inside:
+                        yield element, around
+                if not inside and around:
+                    del around[-1][:]
+
+
+def _slices(path: Path) -> Iterator[bytes]:
+    """Read a file in parts, whose elements are in memory at once; the last part is empty."""
     for block in unpacked(path):
-        # The elements of a slice are in memory at once.
         for start in range(0, len(block), SLICE_BYTES):
-            parser.feed(block[start : start + SLICE_BYTES])
-            yield from parser.read_events()
-    parser.close()
-    yield from parser.read_events()
+            yield block[start : start + SLICE_BYTES]
+    yield b""
 
 
-def each_tag(path: Path, found: Callable[[str, dict[str, str]], None]) -> None:
-    """Call a function with the name, without its prefix, and the attributes of each start tag of a file.
-
-    Three times as fast as `elements`.
-    """
+def start_tags(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Read name, without its prefix, and attributes of each start tag of a file, 3 times as fast as `elements`."""
+    found: list[tuple[str, dict[str, str]]] = []
     parser = expat.ParserCreate()
-    parser.StartElementHandler = lambda name, attributes: found(name.rpartition(":")[2], attributes)
+    parser.StartElementHandler = lambda name, attributes: found.append((name.rpartition(":")[2], attributes))
     with _well_formed(path):
         for block in unpacked(path):
             parser.Parse(block)
+            yield from found
+            found.clear()
         parser.Parse(b"", True)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.reading.columns import rebatch
+from paranmt_hf.corpus.reading.arrow_tables import rebatch
 from paranmt_hf.corpus.release.column_checksums import ColumnChecksums
 from paranmt_hf.corpus.release.record import RELEASE_RECORD, ConfigFiles, ReleaseRecord
 from paranmt_hf.corpus.release.schema import (

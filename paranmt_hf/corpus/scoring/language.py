@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.reading.columns import composed
+from paranmt_hf.corpus.reading.normalisation import composed
 from paranmt_hf.corpus.selection.filters import Filter, Verdict
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import text_bytes

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from paranmt_hf.corpus.parsing.parsers import NAMED_PARSERS, Parser, open_parser, parse_sentences
 from paranmt_hf.corpus.parsing.trees import READINGS, Reading, top_levels
-from paranmt_hf.corpus.reading.inputs import check_names
+from paranmt_hf.corpus.reading.pair_columns import check_names
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.release.record import RELEASE_RECORD
 from paranmt_hf.corpus.statistics.diversity import (

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paranmt_hf.corpus.reading.arrow_tables import is_saved_dataset
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.readers import LineFiles, Report, TableFiles
-from paranmt_hf.corpus.reading.saved_datasets import is_saved_dataset
 from paranmt_hf.corpus.release.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release.release import FOLDERS, checked_files, read_tables
 from paranmt_hf.corpus.release.schema import key_columns, row_numbers

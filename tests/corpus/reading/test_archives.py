@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from paranmt_hf.corpus.reading.archives import archive_error
+from paranmt_hf.corpus.reading.unreadable import archive_error
 
 # As cs-en.txt.zip of OPUS (Books, v1).
 OPUS = ["README", "LICENSE", "Books.cs-en.cs", "Books.cs-en.en", "Books.cs-en.ids"]

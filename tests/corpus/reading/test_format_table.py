@@ -9,14 +9,14 @@ import pytest
 
 from paranmt_hf import import_pairs
 from paranmt_hf.calibration.rated_pairs import read_rated_pairs
-from paranmt_hf.corpus.reading.inputs import TextInput
+from paranmt_hf.corpus.reading.bitext import TextInput
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.reading.sentences import SentenceSources, open_sentences
 from paranmt_hf.corpus.statistics.sampling import open_corpus
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sts_data import read_sts
-from paranmt_hf.paraphrase.tables import LabelledColumns, LabelledFile
+from paranmt_hf.paraphrase.augment import LabelledColumns, read_labelled
 from paranmt_hf.search.dedup import dedup
 from paranmt_hf.text.word_vectors import read_vectors
 from tests.corpus.reading.table_formats import FORMATS, LANGUAGES, LINES, NAMED, NUMBERED, SIDE
@@ -124,8 +124,7 @@ def vectors(path, kind, write):
 
 def augment(path, kind, write):
     columns = LabelledColumns("1", "3") if kind == NUMBERED else LabelledColumns("reference", "label")
-    tables = LabelledFile(path, columns).batches()
-    return [(row["source"], int(row["label"])) for table in tables for row in table.to_pylist()]
+    return [(row["source"], int(row["label"])) for row in read_labelled(path, columns).rows.to_pylist()]
 
 
 SENTENCES, PAIRS = FIRST, list(zip(FIRST, SECOND, strict=True))

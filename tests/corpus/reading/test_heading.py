@@ -153,6 +153,6 @@ def test_names_of_csv(tmp_path, content, names):
 def test_a_blank_line_1_is_refused(tmp_path):
     for name in ("t.csv", "t.tsv"):
         (tmp_path / name).write_text("\nleft,right\ta\n")
-        with pytest.raises(InputError) as refused:
+        with pytest.raises(InputError) as caught:
             open_table(tmp_path / name)
-        assert refused.value.path == tmp_path / name
+        assert caught.value.path == tmp_path / name

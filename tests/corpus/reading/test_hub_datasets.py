@@ -9,8 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.reading import inputs, parquet_table
-from paranmt_hf.corpus.reading.inputs import HubDataset, TextInput, split_dataset
+from paranmt_hf.corpus.reading import arrow_tables as parquet_table
+from paranmt_hf.corpus.reading import hub_dataset as inputs
+from paranmt_hf.corpus.reading.bitext import TextInput
+from paranmt_hf.corpus.reading.hub_dataset import HubDataset, split_dataset
 from paranmt_hf.corpus.reading.readers import TableFiles
 from tests.corpus.reading.bitexts import OPUS, read, translations, write
 from tests.refused import refused

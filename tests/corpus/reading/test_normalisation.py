@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.reading import blocks as reading
-from paranmt_hf.corpus.reading import parquet_table
-from paranmt_hf.corpus.reading.columns import decode, normalise, read_numbers
+from paranmt_hf.corpus.reading import arrow_tables as parquet_table
+from paranmt_hf.corpus.reading import lines as reading
+from paranmt_hf.corpus.reading.normalisation import decode, normalise, read_numbers
 from paranmt_hf.corpus.reading.readers import LineFiles, TableFiles
 from tests.corpus.reading.bitexts import BOM, COMPRESS, lines_of, oracle, plain, read
 from tests.refused import refused

@@ -1,35 +1,25 @@
-"""Sources of text: two aligned files, files with columns, or a dataset on the Hub or in a folder."""
+"""Text to translate or to paraphrase: two aligned files, files with columns, or a dataset."""
 
 from __future__ import annotations
 
-import contextlib
-import re
 import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Unpack
 
-from paranmt_hf.corpus.reading.columns import file_identity, stream_batches
+import pyarrow as pa
+
+from paranmt_hf.corpus.reading.arrow_tables import is_saved_dataset
 from paranmt_hf.corpus.reading.formats import find_format, open_table
-from paranmt_hf.corpus.reading.labels import LABEL, check_label_names
+from paranmt_hf.corpus.reading.hub_dataset import HubDataset, split_dataset
 from paranmt_hf.corpus.reading.language_tables import LanguageTable, plain_code
+from paranmt_hf.corpus.reading.pair_columns import check_names
 from paranmt_hf.corpus.reading.plain_text import PlainText
-from paranmt_hf.corpus.reading.readers import (
-    LineFiles,
-    Reader,
-    TableFiles,
-    TableReader,
-    TextOptions,
-)
-from paranmt_hf.corpus.reading.saved_datasets import is_saved_dataset
-from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table
-from paranmt_hf.corpus.reading.wmt_sgml import WmtSgmlTable
-from paranmt_hf.corpus.reading.wmt_sgml_pairs import WmtSgmlPairs
+from paranmt_hf.corpus.reading.readers import LineFiles, Reader, TableFiles
+from paranmt_hf.corpus.reading.tables import Piece, Table, file_identity
+from paranmt_hf.corpus.reading.wmt import WmtSgmlTable
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.client import explain, fetching, split_revision
-from paranmt_hf.hub.repository import own_files
+from paranmt_hf.hub.client import split_revision
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.settings import Settings
 
@@ -77,14 +67,14 @@ class TextInput(Settings):
         if "reference" not in columns:
             raise InputError("`columns` must name reference, such as reference=text", option="columns")
         check_names(columns, ["source", "reference", "origin"])
-        options: TextOptions = {"optional": columns.keys() & {"origin"}}
-        if len(files) == 1 and not files[0].is_file() and not is_saved_dataset(files[0]):
-            name, config, split = split_dataset(self.data[0])
-            revision = None
-            if not Path(name).expanduser().exists():
-                name, revision = split_revision(name)
-            return HubDataset(name, columns, config=config, split=split, revision=revision, **options)
-        return TableFiles(files, columns, **options)
+        optional = columns.keys() & {"origin"}
+        if len(files) > 1 or files[0].is_file() or is_saved_dataset(files[0]):
+            return TableFiles(files, columns, optional=optional)
+        name, config, split = split_dataset(self.data[0])
+        revision = None
+        if not Path(name).expanduser().exists():
+            name, revision = split_revision(name)
+        return HubDataset(name, columns, config=config, split=split, revision=revision, optional=optional)
 
     def _open_sides(self) -> Reader:
         """Open the files of the two sides, or of one."""
@@ -148,94 +138,37 @@ def _unnamed_sides(table: Table, language: str) -> InputError:
     )
 
 
-def split_dataset(text: str) -> tuple[str, str | None, str]:
-    """Split `ID:CONFIG:SPLIT` into its parts; existing paths and Windows drive letters stay whole."""
-    if Path(text).expanduser().exists():
-        return text, None, "train"
-    drive = text[:2] if re.match(r"[A-Za-z]:[\\/]", text) else ""
-    name, _, rest = text[len(drive) :].partition(":")
-    config, _, split = rest.partition(":")
-    return drive + name, config or None, split or "train"
+class WmtSgmlPairs(Reader):
+    """Source and reference of each segment; several references of a segment are rows each."""
 
-
-def check_names(columns: Collection[str], known: Collection[str]) -> None:
-    """Reject unknown names of columns."""
-    if unknown := set(columns) - set(known):
-        raise InputError(f"`columns` can name {', '.join(known)}, not {', '.join(sorted(unknown))}", option="columns")
-
-
-class HubDataset(TableReader):
-    """A dataset on the Hub, or in a local folder, read as a stream.
-
-    A column is a name or a path such as `translation.cs` (the layout of OPUS and WMT). The revision is resolved at the
-    first use, so that all uses of this object read the same rows.
-    """
-
-    def __init__(
-        self,
-        id: str,
-        columns: Mapping[str, str],
-        *,
-        config: str | None = None,
-        split: str = "train",
-        revision: str | None = None,
-        **options: Unpack[TextOptions],
-    ) -> None:
-        super().__init__(columns, **options)
-        self.id, self.config, self.split, self.revision = str(id), config, split, revision
-        self.label = f"dataset {self.id!r}, split {split!r}"
-        self._local = Path(self.id).is_dir()
+    def __init__(self, source: Path, reference: Path) -> None:
+        super().__init__(["source", "reference"])
+        self._source, self._reference = WmtSgmlTable(source), WmtSgmlTable(reference)
+        self.label = f"{source} and {reference}"
 
     def source(self) -> dict[str, object]:
-        """Return the commit on the Hub, or the hashes of the files of a folder."""
-        chosen = {"config": self.config, "split": self.split, "columns": self.paths}
-        if self._local:
-            return {"kind": "folder", "files": [file_identity(path) for path in self._local_files()], **chosen}
-        return {"kind": "hub", "dataset": self.id, "revision": self._commit, **chosen}
-
-    def column_names(self) -> list[str]:
-        """Names of the columns; of a dataset that does not say them, those of its first row."""
-        from datasets import load_dataset
-
-        options: dict[str, Any] = {} if self._local else {"revision": self._commit}
-        stream = self._load(load_dataset, split=self.split, streaming=True, **options)
-        return list(stream.features or next(iter(stream), {}))
+        sides = {"source": self._source, "reference": self._reference}
+        return {"kind": "sgml", "files": {name: file_identity(table.path) for name, table in sides.items()}}
 
     def pieces(self) -> Iterator[Piece]:
-        from datasets import load_dataset
+        sources = {(one.document, one.number): one.text for one in self._source.segments()}
+        missing = dict.fromkeys(sources)
+        rows = []
+        for one in self._reference.segments():
+            key = (one.document, one.number)
+            if key not in sources:
+                raise _unaligned(*key, self._reference.path, self._source.path)
+            missing.pop(key, None)
+            rows.append((sources[key], one.text))
+        if missing:
+            raise _unaligned(*next(iter(missing)), self._source.path, self._reference.path)
+        columns = [pa.array(side, pa.string()).cast(pa.binary()) for side in zip(*rows, strict=True)]
+        yield Piece(columns, f"{self._reference.path}, segment ", 1)
 
-        options = {} if self._local else {"revision": self._commit}
-        if self._local:
-            self._local_files()
-        stream = self._load(load_dataset, split=self.split, streaming=True, **options)
-        if LABEL in self.paths and stream.features:
-            names = getattr(stream.features.get(self.paths[LABEL]), "names", None)
-            check_label_names(names, self.paths[LABEL], self.label)
-        rows = 0
-        with contextlib.closing(stream_batches(stream, self.label, BLOCK_ROWS)) as batches:
-            for batch in batches:
-                yield self.piece(batch, self.label, rows)
-                rows += batch.num_rows
 
-    def _load(self, load: Callable[..., Any], **options: object) -> Any:  # noqa: ANN401
-        try:
-            return load(self.id, self.config, **options)
-        # What a wrong name, config, split or layout raises.
-        except (OSError, ValueError, RuntimeError) as error:
-            why = error if self._local else explain(error, self.id, "dataset", self.revision)
-            raise InputError(f"{self.label}: cannot be read: {why}") from error
-
-    def _local_files(self) -> list[Path]:
-        from datasets import load_dataset_builder
-
-        files = own_files(Path(self.id), lambda: self._load(load_dataset_builder))
-        # A slice such as `train[:10%]` is not a key: then all files count.
-        chosen = [files[self.split]] if self.split in files else files.values()
-        return sorted(path for group in chosen for path in group)
-
-    @cached_property
-    def _commit(self) -> str:
-        from huggingface_hub import HfApi
-
-        with fetching(self.id, "dataset", self.revision):
-            return HfApi().dataset_info(self.id, revision=self.revision).sha
+def _unaligned(document: str, number: str, has: Path, lacks: Path) -> InputError:
+    return InputError(
+        f"{lacks} has no segment {number!r} in document {document!r}, which {has} has; get both files from the same "
+        "test set",
+        path=lacks,
+    )

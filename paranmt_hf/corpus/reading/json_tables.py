@@ -1,8 +1,10 @@
-"""JSON lines: a JSON object on each line."""
+"""JSON: an object on each line, or an array of objects."""
 
 from __future__ import annotations
 
+import codecs
 import json
+import re
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
@@ -14,14 +16,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
-from paranmt_hf.corpus.reading.columns import read_blocks
-from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table, write_rows
+from paranmt_hf.corpus.reading.lines import read_blocks, unpacked, write_lines
+from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.packed import find_packing
 
 SUFFIXES = (".jsonl", ".ndjson", ".jsonlines")
 SAMPLE_ROWS = 1000  # Rows that show the columns
 Object = dict[str, Any]
 Steps = tuple[str, ...]  # The keys on the way to a value
+_OPENING, _COMMA = re.compile(r"\ufeff?\s*\[\s*(?=\S)"), re.compile(r"\s*,\s*(?=\S)")
+_CLOSING = re.compile(r"\s*\]\s*")
 MAX_STEPS = 20  # Objects that are deeper inside have no columns
 
 
@@ -70,42 +75,38 @@ class JsonObjects(Table):
         """Read the rows."""
 
     def pieces(self, columns: Sequence[str], *, numbers: Collection[str] = ()) -> Iterator[Piece]:
-        wanted = [(self.columns[self.position(column)], column in numbers) for column in columns]
+        wanted = self.wanted(columns, numbers)
         rows, first = self.objects(), 1
         while some := list(islice(rows, BLOCK_ROWS)):
             yield Piece(self.values(some, wanted), f"{self.path}, row ", first)
             first += len(some)
 
+    def wanted(self, columns: Sequence[str], numbers: Collection[str]) -> list[tuple[Steps, bool]]:
+        """The keys on the way to each column, and whether it holds numbers."""
+        return [(self.columns[self.position(column)], column in numbers) for column in columns]
+
     def values(self, rows: Sequence[JsonRow], wanted: Sequence[tuple[Steps, bool]]) -> list[pa.Array]:
         """Values of the columns that are `wanted`, each with whether it holds numbers."""
-        return [self._numbers(rows, steps) if is_number else self._texts(rows, steps) for steps, is_number in wanted]
+        return [self._values(rows, steps, is_number=is_number) for steps, is_number in wanted]
 
-    def _texts(self, rows: Sequence[JsonRow], steps: Steps) -> pa.Array:
+    def _values(self, rows: Sequence[JsonRow], steps: Steps, *, is_number: bool) -> pa.Array:
+        expected, kinds = ("a number", (str, int, float)) if is_number else ("text", (str,))
+        found: list[Any] = []
+        for row in rows:
+            value = value_of(row.values, steps)
+            if value is not None and not isinstance(value, kinds):
+                raise InputError(
+                    f"{self.path}{row.place}: expected {expected} in {'.'.join(steps)!r}, found {_shown(value)}; "
+                    "correct the row, or name another column",
+                    path=self.path,
+                )
+            found.append(float(value) if isinstance(value, int) else value)
+        if is_number and not any(isinstance(value, str) for value in found):
+            return pa.array(found, pa.float64())
         texts = []
-        for row in rows:
-            text = value_of(row.values, steps)
-            if not isinstance(text, str | None):
-                raise self._wrong(row, "text", steps, text)
-            texts.append(None if text is None else encoded(text, is_utf8=row.is_utf8))
+        for row, value in zip(rows, found, strict=True):
+            texts.append(None if value is None else encoded(str(value), is_utf8=row.is_utf8))
         return pa.array(texts, pa.binary())
-
-    def _numbers(self, rows: Sequence[JsonRow], steps: Steps) -> pa.Array:
-        found = []
-        for row in rows:
-            number = value_of(row.values, steps)
-            if not isinstance(number, str | int | float | None):
-                raise self._wrong(row, "a number", steps, number)
-            found.append(float(number) if isinstance(number, int) else number)
-        if any(isinstance(number, str) for number in found):
-            return pa.array([None if number is None else encoded(str(number)) for number in found], pa.binary())
-        return pa.array(found, pa.float64())
-
-    def _wrong(self, row: JsonRow, expected: str, steps: Steps, found: object) -> InputError:
-        return InputError(
-            f"{self.path}{row.place}: expected {expected} in {'.'.join(steps)!r}, found {_shown(found)}; correct the "
-            "row, or name another column",
-            path=self.path,
-        )
 
 
 class JsonLines(JsonObjects):
@@ -124,7 +125,7 @@ class JsonLines(JsonObjects):
             first += block.count(b"\n")
 
     def pieces(self, columns: Sequence[str], *, numbers: Collection[str] = ()) -> Iterator[Piece]:
-        wanted = [(self.columns[self.position(column)], column in numbers) for column in columns]
+        wanted = self.wanted(columns, numbers)
         first = 1
         for block in read_blocks(self.path):
             lines = block.count(b"\n")
@@ -139,8 +140,79 @@ class JsonLines(JsonObjects):
             yield _parse(line, self.path, f":{number}")
 
     def write(self, out: Path, kept: np.ndarray) -> None:
-        rows = (line + b"\n" for block in read_blocks(self.path) for line in block.split(b"\n")[:-1])
-        write_rows(self.path, out, rows, kept)
+        write_lines(self.path, out, kept)
+
+
+class JsonArray(JsonObjects):
+    """A JSON array of objects; its elements are read one after the other."""
+
+    format = "JSON array"
+
+    @classmethod
+    def matches(cls, name: str, head: bytes) -> bool:
+        text = head.removeprefix(codecs.BOM_UTF8).lstrip()
+        return text.startswith(b"[") and (name.endswith(".json") or text[1:].lstrip().startswith(b"{"))
+
+    def objects(self) -> Iterator[JsonRow]:
+        for line, _, _, values in self._elements():
+            yield JsonRow(f":{line}", values)
+
+    def write(self, out: Path, kept: np.ndarray) -> None:
+        packing = find_packing(self.path)
+        opening, separator, written = "[", ",", 0
+        with out.open("wb") if packing is None else packing.create(out) as file:
+            for index, (_, before, raw, _) in enumerate(self._elements()):
+                if index == 0:
+                    opening = before
+                    file.write(_bytes(opening))
+                if index == 1:
+                    separator = before
+                if kept[index]:
+                    file.write(_bytes(separator + raw if written else raw))
+                    written += 1
+            file.write(b"\n]\n" if "\n" in opening else b"]\n")
+
+    def _elements(self) -> Iterator[tuple[int, str, str, Object]]:
+        """Read the elements: number of the first line, from 1, what is before the element, its text, its values."""
+        decoder = codecs.getincrementaldecoder("utf8")("surrogateescape")
+        blocks = map(decoder.decode, unpacked(self.path))
+        text, at, line, before = next(blocks, ""), 0, 1, _OPENING
+        decode = json.JSONDecoder().raw_decode
+        while True:
+            start, reason = before.match(text, at), "expected a comma or the end of the array"
+            begin = start.end() if start else at
+            try:
+                values, end = decode(text, begin) if start else (None, at)
+            except (ValueError, RecursionError) as error:
+                start, reason = None, str(error)
+            if start is None:
+                # An element may continue in the next block.
+                if more := next(blocks, ""):
+                    text, at = text[at:] + more, 0
+                    continue
+                rest = text[at:]
+                if _CLOSING.fullmatch(rest if before is _COMMA else rest.lstrip("\ufeff \t\r\n")[1:]):
+                    return
+                line += text.count("\n", at, begin)
+                raise InputError(
+                    f"{self.path}:{line}: this JSON array cannot be read on from here ({reason}); correct the file, "
+                    "or write it again",
+                    path=self.path,
+                )
+            line += text.count("\n", at, begin)
+            if not isinstance(values, dict):
+                raise InputError(
+                    f"{self.path}:{line}: expected an array of objects, found {text[begin:end][:60]}; write each row "
+                    'as an object, such as {"text": "A dog runs."}',
+                    path=self.path,
+                )
+            yield line, text[at:begin], text[begin:end], values
+            line += text.count("\n", begin, end)
+            at, before = end, _COMMA
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf8", "surrogateescape")
 
 
 def _read_by_arrow(block: bytes, wanted: Sequence[tuple[Steps, bool]]) -> list[pa.Array] | None:

@@ -1,0 +1,246 @@
+"""Parquet files and folders of `Dataset.save_to_disk`, and all tables of Arrow: whatever types a program wrote.
+
+Columns are found by their names or dotted paths, and read as text, in bytes, or as numbers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from abc import abstractmethod
+from collections.abc import Collection, Generator, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table, file_identity
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import existing
+from paranmt_hf.util.parquet import open_parquet, read_schema, without_views
+from paranmt_hf.util.records import read_json
+
+STRINGS = (pa.string(), pa.large_string(), pa.string_view())
+TEXTS = (*STRINGS, pa.binary(), pa.large_binary(), pa.binary_view(), pa.null())
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether a column holds numbers."""
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+
+
+def leaf_types(fields: pa.Schema | pa.StructType) -> list[tuple[str, pa.DataType]]:
+    """Names and types of columns, with paths such as `translation.cs` for those inside structs."""
+    found: list[tuple[str, pa.DataType]] = []
+    for item in fields:
+        inner = leaf_types(item.type) if pa.types.is_struct(item.type) else []
+        found += [(f"{item.name}.{name}", kind) for name, kind in inner] or [(item.name, item.type)]
+    return found
+
+
+def find_column(fields: pa.Schema | pa.StructType, path: str, name: str) -> list[str]:
+    """Find a column of a dataset `name` by its name or a dotted path into structs; returns the names along it."""
+    steps: list[str] = []
+    level, rest = fields, path
+    while level.get_field_index(rest) < 0:
+        step, _, rest = rest.partition(".")
+        index = level.get_field_index(step)
+        if not rest or index < 0 or not pa.types.is_struct(level.field(index).type):
+            leaves = [leaf for leaf, _ in leaf_types(fields)]
+            found = f"are {leaves.count(path)} columns" if path in leaves else "is no column"
+            raise InputError(f"{name}: there {found} {path!r}; the columns are {', '.join(leaves)}", option="columns")
+        level = level.field(index).type
+        steps.append(step)
+    return [*steps, rest]
+
+
+def read_columns(batch: pa.RecordBatch, paths: Sequence[str], name: str, numbers: Collection[str]) -> list[pa.Array]:
+    """Return columns of a batch of the dataset `name`, by their names or dotted paths.
+
+    Text is returned as bytes, because Parquet readers do not check that it is UTF-8; `numbers` keep their type.
+    """
+    return [_read_column(batch, path, name, may_be_number=path in numbers) for path in paths]
+
+
+def _read_column(batch: pa.RecordBatch, path: str, name: str, *, may_be_number: bool) -> pa.Array:
+    first, *rest = find_column(batch.schema, path, name)
+    column = batch.column(first)
+    for step in rest:
+        column = pc.struct_field(column, step)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    if kind in TEXTS:
+        return column.cast(pa.binary())
+    if may_be_number and pa.types.is_boolean(kind):
+        return column.cast(pa.int8())
+    if may_be_number and is_number(kind):
+        return column
+    wanted = "numbers" if may_be_number else "text"
+    advice = ""
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        advice = f"; write a row for each, such as with `frame.explode({path!r})` of pandas"
+    raise InputError(f"{name}: expected {wanted} in column {path!r}, got values of type {kind}{advice}")
+
+
+class ArrowTable(Table):
+    """A table that a library of Arrow reads; a column is a name or a path into structs such as `translation.cs`."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        names, texts = [], []
+        for name, kind in leaf_types(schema):
+            names.append(name)
+            if (kind.value_type if pa.types.is_dictionary(kind) else kind) in STRINGS:
+                texts.append(name)
+        super().__init__(path, names, texts)
+
+    @abstractmethod
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Read the rows, with some columns at least."""
+
+    def pieces(self, columns: Sequence[str], *, numbers: Collection[str] = ()) -> Iterator[Piece]:
+        names = [self.names[self.position(column)] for column in columns]
+        read_as_numbers = [self.names[self.position(column)] for column in numbers]
+        rows = 0
+        for batch in self.batches(names):
+            yield Piece(
+                read_columns(batch, names, str(self.path), read_as_numbers), f"{self.path}, row (from 0) ", rows
+            )
+            rows += batch.num_rows
+
+
+def rebatch(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """Regroup batches: all but the last have `rows` rows, and none is empty."""
+    held: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        held.append(batch)
+        count += batch.num_rows
+        if count >= rows:
+            joined = pa.concat_batches(held)
+            count %= rows
+            whole = joined.num_rows - count
+            yield from (joined.slice(start, rows) for start in range(0, whole, rows))
+            held = [joined.slice(whole)]
+    if count:
+        yield pa.concat_batches(held)
+
+
+def stream_batches(stream: Any, name: str, rows: int) -> Generator[pa.RecordBatch, None, None]:  # noqa: ANN401 - a streamed dataset
+    """Read a streamed dataset of `datasets` as record batches."""
+    done = 0
+    # Closed in any case: readers that are left open abort the interpreter when it ends.
+    with contextlib.closing(iter(stream.with_format("arrow").iter(rows))) as tables:
+        try:
+            for table in tables:
+                yield from table.combine_chunks().to_batches()
+                done += table.num_rows
+        except (OSError, ValueError, RuntimeError) as error:
+            raise InputError(
+                f"{name}: cannot be read beyond row {done}: {error}; fetch it again, or run the command once more"
+            ) from error
+
+
+SIGNATURE = b"PAR1"
+
+
+def label_names(schema: pa.Schema, column: str) -> list[str] | None:
+    """Names [label] that `datasets` wrote for the labels of a column into a file; None if there are none."""
+    written = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+    feature = written.get("info", {}).get("features", {}).get(column)
+    # The feature of a column of lists may be a list.
+    return feature.get("names") if isinstance(feature, dict) else None
+
+
+class ParquetTable(ArrowTable):
+    """A Parquet file."""
+
+    format = "Parquet"
+
+    @classmethod
+    def matches(cls, name: str, head: bytes) -> bool:
+        return head.startswith(SIGNATURE) or name.endswith(".parquet")
+
+    @classmethod
+    def open(cls, path: Path, named: Collection[str] = ()) -> Table:
+        return cls(path, read_schema(path))
+
+    def label_names(self, column: str) -> Sequence[str] | None:
+        return label_names(read_schema(self.path), self.names[self.position(column)])
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        with open_parquet(self.path) as file:
+            yield from file.iter_batches(BLOCK_ROWS, columns=columns)
+
+    def write(self, out: Path, kept: np.ndarray) -> None:
+        done = 0
+        with open_parquet(self.path) as file:
+            schema = without_views(file.schema_arrow.empty_table()).schema
+            with pq.ParquetWriter(out, schema, compression="zstd") as writer:
+                for batch in file.iter_batches(BLOCK_ROWS):
+                    rows = without_views(pa.Table.from_batches([batch]))
+                    writer.write_table(rows.filter(pa.array(kept[done : done + len(batch)])))
+                    done += len(batch)
+
+
+STATE, SPLITS = "state.json", "dataset_dict.json"
+
+
+class SavedDataset(ArrowTable):
+    """A folder that `Dataset.save_to_disk` wrote."""
+
+    format = "a dataset on disk"
+
+    @classmethod
+    def matches(cls, name: str, head: bytes) -> bool:
+        return False
+
+    @classmethod
+    def open(cls, path: Path, named: Collection[str] = ()) -> Table:
+        if (path / SPLITS).is_file():
+            raise InputError(f"{path} has several splits; name the folder of one, such as {path / 'train'}", path=path)
+        if not (path / STATE).is_file():
+            raise InputError(
+                f"{path} is a folder, but not one of `Dataset.save_to_disk`, which has {STATE}; name the files in it",
+                path=path,
+            )
+        return cls(path, load(path).features.arrow_schema)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        # Only the files of the dataset: `Dataset.map` keeps its results in the same folder.
+        state = read_json(self.path / STATE, "the list of files of a dataset")
+        try:
+            files = existing([self.path / Path(file["filename"]).name for file in state["_data_files"]])
+        except (KeyError, TypeError):
+            raise InputError(f"{self.path / STATE} does not list the files of a dataset", path=self.path) from None
+        return {"format": self.format, "name": self.path.name, "files": [file_identity(file) for file in files]}
+
+    def label_names(self, column: str) -> Sequence[str] | None:
+        return getattr(load(self.path).features.get(self.names[self.position(column)]), "names", None)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for table in load(self.path).with_format("arrow").iter(BLOCK_ROWS):
+            yield from table.combine_chunks().to_batches()
+
+    def write(self, out: Path, kept: np.ndarray) -> None:
+        load(self.path).select(np.flatnonzero(kept)).save_to_disk(str(out))
+
+
+def is_saved_dataset(path: Path) -> bool:
+    """Whether a path is a folder that `save_to_disk` wrote, of one split or several."""
+    return (path / STATE).is_file() or (path / SPLITS).is_file()
+
+
+def load(path: Path) -> Any:  # noqa: ANN401 - a dataset of `datasets`
+    """Load the dataset of a folder."""
+    import datasets
+
+    datasets.disable_progress_bars()
+    try:
+        return datasets.load_from_disk(str(path))
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        raise InputError(f"{path}: this dataset cannot be read: {error}", path=path) from None

@@ -1,0 +1,155 @@
+"""Test sets of WMT: XML since 2021; until 2020 SGML, a file for each side, with documents and numbered segments.
+
+Most files of SGML are no well-formed XML: they have no root, attributes without quotes, and a bare `&` in texts.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from paranmt_hf.corpus.reading.language_tables import LanguageTable, Unit
+from paranmt_hf.corpus.reading.lines import unpacked
+from paranmt_hf.corpus.reading.xml_stream import elements, name_of, root_of, start_tags, text_of
+from paranmt_hf.errors import InputError
+
+SIDES = ("src", "ref", "hyp")
+WHO = {"src": "", "ref": "translator", "hyp": "system"}  # The attribute with who wrote a side
+
+# A side of a document: its kind, its language, and who wrote it.
+Side = tuple[str, str, str]
+
+
+class WmtXmlTable(LanguageTable):
+    """Each segment of a document is a row.
+
+    The columns are the languages of the source and of the references, such as `cs` and `en`. References by several
+    translators are `en/A` and `en/B`, outputs of systems `en/Online-B`.
+    """
+
+    format: ClassVar[str] = "WMT XML"
+
+    @classmethod
+    def matches(cls, name: str, head: bytes) -> bool:
+        return root_of(head) == "dataset" and b"<doc" in head
+
+    def find_languages(self) -> tuple[Sequence[str], str | None]:
+        sides: list[Side] = []
+        for name, attributes in start_tags(self.path):
+            if name in SIDES and (side := _side(name, attributes)) not in sides:
+                sides.append(side)
+        if not sides:
+            raise InputError(
+                f"{self.path}: expected documents with {', '.join(SIDES)}, as in WMT test sets, found none",
+                path=self.path,
+            )
+        self._columns = {side: _column(side, sides) for side in sides}
+        sources = [language for kind, language, _ in sides if kind == "src"]
+        return list(dict.fromkeys(self._columns.values())), sources[0] if len(sources) == 1 else None
+
+    def units(self) -> Iterator[Unit]:
+        for document, _ in elements(self.path, ["doc"]):
+            rows: dict[str, dict[str, list[str]]] = {}
+            for side in document:
+                kind = name_of(side)
+                if kind not in SIDES:
+                    continue
+                column = self._columns[_side(kind, side.attrib)]
+                for element in side.iter():
+                    if name_of(element) == "seg":
+                        rows.setdefault(element.get("id", ""), {})[column] = [text_of(element)]
+            yield from rows.values()
+
+
+def _side(kind: str, attributes: dict[str, str]) -> Side:
+    # wmt-format-tools wraps the outputs of systems with `language`.
+    language = attributes.get("lang") or attributes.get("language") or kind
+    return kind, language, attributes.get(WHO[kind], "")
+
+
+def _column(side: Side, sides: list[Side]) -> str:
+    """The name of the column of a side: its language, and who wrote it if that does not follow."""
+    kind, language, who = side
+    others = [one for one in sides if one[:2] == (kind, language)]
+    return f"{language}/{who}" if kind == "hyp" or len(others) > 1 else language
+
+
+TAG = re.compile(r"<(srcset|refset|tstset|doc)\b([^>]*)>|<seg\b([^>]*)>(.*?)</seg\s*>", re.IGNORECASE | re.DOTALL)
+ATTRIBUTE = re.compile(r"""([\w-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
+ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|\w+);")
+ROOTS = ("srcset", "refset", "tstset", "mteval")
+NO_LANGUAGE = ("", "any")  # What a file has in place of a language that it does not state
+
+
+class Segment(NamedTuple):
+    """A segment of a test set."""
+
+    document: str  # Id of its document
+    number: str  # Its id in the document
+    text: str
+
+
+class WmtSgmlTable(LanguageTable):
+    """One side of a test set: each segment is a row, and the only column is its language, or `text`."""
+
+    format: ClassVar[str] = "WMT SGML"
+
+    @classmethod
+    def matches(cls, name: str, head: bytes) -> bool:
+        return name.endswith((".sgm", ".sgml")) or root_of(head).lower() in ROOTS
+
+    def find_languages(self) -> tuple[Sequence[str], str | None]:
+        for kind, attributes, _ in _tags(self.path):
+            if kind.endswith("set"):
+                language = attributes.get("srclang" if kind == "srcset" else "trglang", "")
+                return ["text" if language.lower() in NO_LANGUAGE else language], None
+        return ["text"], None
+
+    def pair_of(self, language: str) -> tuple[str, str]:
+        raise InputError(
+            f"{self.path} is one side of a test set; give both files, one as `source` and one as `reference`",
+            path=self.path,
+            option="data",
+        )
+
+    def segments(self) -> Iterator[Segment]:
+        """Read the segments in order."""
+        document, found = "", False
+        for kind, attributes, text in _tags(self.path):
+            if kind == "doc":
+                document = attributes.get("docid", "")
+            elif kind == "seg":
+                found = True
+                yield Segment(document, attributes.get("id", ""), _unescaped(text))
+        if not found:
+            raise InputError(f"{self.path}: expected segments, <seg id=...>, but there are none", path=self.path)
+
+    def units(self) -> Iterator[Unit]:
+        for segment in self.segments():
+            yield {self.names[0]: [segment.text]}
+
+
+def _tags(path: Path) -> Iterator[tuple[str, dict[str, str], str]]:
+    """Read the tags of sets, documents and segments: name in lower case, attributes, and text of a segment."""
+    content = b"".join(unpacked(path))
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{path}:{line}: expected text in UTF-8; convert the file, such as with `iconv -f latin1 -t UTF-8`",
+            path=path,
+        ) from None
+    for match in TAG.finditer(text):
+        name, attributes, own, content_of_segment = match.groups()
+        given = ATTRIBUTE.findall(attributes if name else own)
+        values = {key.lower(): html.unescape(double or single or bare) for key, double, single, bare in given}
+        yield (name or "seg").lower(), values, content_of_segment or ""
+
+
+def _unescaped(text: str) -> str:
+    """Replace entities that end in a semicolon; a bare `&` stays."""
+    return ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
