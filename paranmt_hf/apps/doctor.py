@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
-import tomllib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any, Literal
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.version import InvalidVersion, Version
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 from paranmt_hf.util.machine import total_memory, visible_cores
 from paranmt_hf.util.wording import counted
 from paranmt_hf.version import __version__
 
-IMPORT_SECONDS = 120  # Maximum time of one import; the largest packages are slow on a slow disk
 NAME = "paranmt-hf"
 DEVELOPMENT = ("test", "dev")  # Extras that only those need who change the code
-PROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 Lines = dict[str, str]
 State = Literal["present", "missing", "too old", "broken"]
 
@@ -50,17 +46,16 @@ class Diagnosis:
         return "\n\n".join([*parts, problems if self.problems else "no problems"])
 
 
-def diagnose(*, imports: bool = False, online: bool = False) -> Diagnosis:
+def diagnose(*, online: bool = False) -> Diagnosis:
     """Examine the installation and the machine; anything broken becomes a problem in the report.
 
     Args:
-        imports: Import every package, each in a process of its own; takes a minute.
         online: Ask the Hub whether it answers.
     """
     found = Diagnosis()
     sections: dict[str, Callable[[], Lines]] = {
         "installation": _installation,
-        "packages": lambda: _packages(found.problems, imports),
+        "packages": lambda: _packages(found.problems),
         "machine": _machine,
         "GPUs": _gpus,
         "defaults": _defaults,
@@ -83,12 +78,12 @@ def _installation() -> Lines:
     }
 
 
-def _packages(problems: list[str], imports: bool) -> Lines:
+def _packages(problems: list[str]) -> Lines:
     """Version of each package; those that only an extra needs may be missing."""
     lines = {}
     for requirement, extra in read_requirements():
         name = f"{requirement.name} ({extra})" if extra else requirement.name
-        found, state, problem = package_state(requirement, extra, importing=imports)
+        found, state, problem = package_state(requirement, extra)
         lines[name] = found or "-"
         if state != "present":
             lines[name] += f"  {state}: {problem}"
@@ -97,71 +92,36 @@ def _packages(problems: list[str], imports: bool) -> Lines:
     return lines
 
 
-def read_requirements(project: Path = PROJECT) -> list[tuple[Requirement, str | None]]:
-    """The packages of `pyproject.toml`, or of the installed metadata, with their extras; those without first."""
-    if project.is_file():
-        table = tomllib.loads(project.read_text(encoding="utf8"))["project"]
-        pairs: list[tuple[Requirement, str | None]] = [(Requirement(text), None) for text in table["dependencies"]]
-        for extra, texts in table["optional-dependencies"].items():
-            pairs += [(Requirement(text), extra) for text in texts]
-    else:
-        try:
-            pairs = [_with_extra(Requirement(text)) for text in requires(NAME) or []]
-        except (PackageNotFoundError, InvalidRequirement):
-            pairs = []
-    return sorted((pair for pair in pairs if pair[1] not in DEVELOPMENT), key=lambda pair: pair[1] or "")
+def read_requirements() -> list[tuple[Requirement, str | None]]:
+    """The packages that the installed metadata require, each with its extra; those without an extra first."""
+    pairs: list[tuple[Requirement, str | None]] = []
+    for text in requires(NAME) or []:
+        requirement = Requirement(text)
+        # The metadata name the extra in the marker: `ray>=2.60; extra == "ray"`.
+        extra = re.search('extra == "([^"]+)"', str(requirement.marker or ""))
+        if extra is None:
+            pairs.append((requirement, None))
+        elif extra[1] not in DEVELOPMENT:
+            pairs.append((requirement, extra[1]))
+    return sorted(pairs, key=lambda pair: pair[1] or "")
 
 
-def _with_extra(requirement: Requirement) -> tuple[Requirement, str | None]:
-    """The extra that a requirement of installed metadata names: `ray>=2.60; extra == "ray"`."""
-    _, found, rest = str(requirement.marker or "").partition('extra == "')
-    return requirement, rest.partition('"')[0] if found else None
-
-
-def package_state(
-    requirement: Requirement, extra: str | None, *, importing: bool = False
-) -> tuple[str | None, State, str | None]:
+def package_state(requirement: Requirement, extra: str | None) -> tuple[str | None, State, str | None]:
     """Return the version of a required package, its state, and if it is not present what is wrong and what to do."""
-    name, needed = requirement.name, str(requirement.specifier)
+    name = requirement.name
+    needed = str(requirement.specifier)
     install = f"pip install '{NAME}[{extra}]'" if extra else f"pip install '{name}{needed}'"
     try:
         found = version(name)
+        enough = requirement.specifier.contains(Version(found), prereleases=True)
     except PackageNotFoundError:
         return None, "missing", install
     # What a half-removed package or damaged metadata leaves.
     except Exception as error:
-        return None, "broken", f"its metadata cannot be read ({_short(error)}): {install}"
-    try:
-        enough = requirement.specifier.contains(Version(found), prereleases=True)
-    except (InvalidVersion, TypeError):
-        return str(found), "broken", f"it has no version that can be read: {install}"
+        return None, "broken", f"its version cannot be read ({_short(error)}): {install}"
     if not enough:
         return found, "too old", f"{needed} is needed: {install}"
-    if importing and (problem := import_problem(name)):
-        return found, "broken", f"it cannot be imported ({problem})"
     return found, "present", None
-
-
-def import_problem(name: str) -> str | None:
-    """Import a package in a separate process; returns the error, if any."""
-    plain = name.replace("-", "_").lower()
-    # A package may have several modules, tests among them; take the one of its name, else the shortest.
-    modules = [
-        module
-        for module, names in packages_distributions().items()
-        if not module.startswith("_") and plain in {each.replace("-", "_").lower() for each in names}
-    ]
-    module = min(modules or [plain], key=lambda other: (other.lower() != plain, len(other)))
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", f"import {module}"], capture_output=True, text=True, timeout=IMPORT_SECONDS
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return _short(error)
-    if done.returncode == 0:
-        return None
-    lines = done.stderr.strip().splitlines()
-    return lines[-1][:200] if lines else f"the process ended with {done.returncode}"
 
 
 def _short(error: BaseException) -> str:
@@ -177,12 +137,12 @@ def _gpus() -> Lines:
 
     from paranmt_hf.corpus.jobs.engine import count_gpus
 
-    found = [torch.cuda.get_device_properties(number) for number in range(count_gpus())]
-    # From Ampere on (compute capability 8.0) GPUs compute in bf16.
-    gpus = {
-        str(number): f"{gpu.name}, {size(gpu.total_memory)}, {'bf16' if gpu.major >= 8 else 'no bf16'}"
-        for number, gpu in enumerate(found)
-    }
+    gpus = {}
+    for number in range(count_gpus()):
+        gpu = torch.cuda.get_device_properties(number)
+        # From Ampere on (compute capability 8.0) GPUs compute in bf16.
+        precision = "bf16" if gpu.major >= 8 else "no bf16"
+        gpus[str(number)] = f"{gpu.name}, {size(gpu.total_memory)}, {precision}"
     return gpus or {"none": "torch can use no GPU"}
 
 
@@ -206,21 +166,18 @@ def _folders() -> Lines:
     """Where caches are, and free space."""
     from huggingface_hub import constants
 
-    temporary = Path(tempfile.gettempdir())
-    compiled = temporary / f"torchinductor_{os.environ.get('USER', 'root')}"
-    caches = {
+    folders = {
         "models and datasets of the Hub": Path(constants.HF_HUB_CACHE),
         "datasets in use": Path(os.environ.get("HF_DATASETS_CACHE", Path(constants.HF_HOME) / "datasets")),
-        "compiled by torch": Path(os.environ.get("TORCHINDUCTOR_CACHE_DIR", compiled)),
+        "current folder": Path.cwd(),
+        "temporary files": Path(tempfile.gettempdir()),
     }
-    folders = {**caches, "current folder": Path.cwd(), "temporary files": temporary}
-    return {name: f"{folder}: {_free(folder)}" for name, folder in folders.items()}
-
-
-def _free(folder: Path) -> str:
-    """Free space on the disk of a folder, which need not exist."""
-    present = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    return f"{size(shutil.disk_usage(present).free)} free"
+    lines = {}
+    for name, folder in folders.items():
+        # A cache need not exist yet.
+        present = next(parent for parent in (folder, *folder.parents) if parent.exists())
+        lines[name] = f"{folder}: {size(shutil.disk_usage(present).free)} free"
+    return lines
 
 
 def _hub(online: bool) -> Lines:
@@ -234,25 +191,24 @@ def _hub(online: bool) -> Lines:
 
 
 def _answer() -> str:
-    """Request the owner of the token from the Hub, or a model if there is no token; the token is never shown."""
+    """Ask the Hub who owns the token, or for a model if there is no token; the token is never shown."""
     from huggingface_hub import HfApi, constants, get_session, get_token
     from huggingface_hub.errors import HfHubHTTPError
     from huggingface_hub.utils import hf_raise_for_status
 
     from paranmt_hf.hub.client import explain, explain_silence
 
-    started = time.perf_counter()
     try:
-        if get_token() is None:
-            # `list_models` would try for half a minute, and log each try.
-            address = f"{constants.ENDPOINT}/api/models"
-            hf_raise_for_status(get_session().get(address, params={"limit": 1}, timeout=10))
-            said = "it answers"
-        else:
-            said = f"it answers and knows the token as {HfApi().whoami().get('name', 'nobody')!r}"
+        if get_token() is not None:
+            return f"it answers and knows the token as {HfApi().whoami().get('name', 'nobody')!r}"
+        # `list_models` would try for half a minute, and log each try.
+        address = f"{constants.ENDPOINT}/api/models"
+        hf_raise_for_status(get_session().get(address, params={"limit": 1}, timeout=10))
+    except HfHubHTTPError as error:
+        return explain(error, "the Hub", "model")
     except Exception as error:
-        return explain(error, "the Hub", "model") if isinstance(error, HfHubHTTPError) else explain_silence(error)
-    return f"{said}, after {time.perf_counter() - started:.1f} s"
+        return explain_silence(error)
+    return "it answers"
 
 
 def size(count: int) -> str:
@@ -260,4 +216,4 @@ def size(count: int) -> str:
     for unit, number in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
         if count >= number:
             return f"{count / number:.1f} {unit}"
-    return f"{count / 1e3:.1f} kB" if count else "empty"
+    return f"{count / 1e3:.1f} kB"

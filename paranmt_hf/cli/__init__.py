@@ -11,7 +11,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -128,11 +128,32 @@ def perform(command: Command, values: Mapping[str, Any]) -> Iterator[str]:
     try:
         with recorded_files(command, values, json_file) if is_rank_0() else nullcontext():
             with recording(_result_of(command, values), command.name, command.kept_values(values)):
-                result = command.call(values)
+                with _options_in_log(command.flags):
+                    result = command.call(values)
             if is_rank_0():
                 yield from _report(command, values, result, json_file)
     except InputError as error:
         raise reworded(error, command.flags) from error.__cause__
+
+
+@contextmanager
+def _options_in_log(flags: Mapping[str, str]) -> Iterator[None]:
+    """Show parameters in logged messages as options, in a `with` block."""
+
+    def rewrite(record: logging.LogRecord) -> bool:
+        if record.name.startswith("paranmt_hf"):
+            record.msg = with_flags(record.getMessage(), flags)
+            record.args = None
+        return True
+
+    handlers = logging.getLogger().handlers
+    for handler in handlers:
+        handler.addFilter(rewrite)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(rewrite)
 
 
 def _result_of(command: Command, values: Mapping[str, Any]) -> Path | None:

@@ -65,7 +65,7 @@ GROUPS = {
             "annotate table",
             "paranmt_hf.apps.annotate.annotate:summarise_annotation",
             "count the labels of each range, and measure agreement",
-            "paranmt annotate table judged --json table.json --picture table.png",
+            "paranmt annotate table judged --json table.json",
         ),
         Command(
             "annotate export",

@@ -13,7 +13,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paranmt_hf.encoders.config import UnitKind
 from paranmt_hf.encoders.model_folder import (
     AGAIN,
     MODULES,
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from paranmt_hf.encoders.composition import Composition
+    from paranmt_hf.encoders.config import UnitKind
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 AVERAGES: dict[str, UnitKind] = {"WordEmbedding": "word", "TrigramEmbedding": "trigram", "NgramEmbedding": "ngram"}

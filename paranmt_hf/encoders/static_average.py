@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from paranmt_hf.encoders.config import UnitKind
 from paranmt_hf.encoders.vocabulary import CUTTERS, AverageTable, trigrams_in
 from paranmt_hf.text.definitions import rows_of_word
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.column_average import ColumnAverage
+    from paranmt_hf.encoders.config import UnitKind
     from paranmt_hf.text.tokens import TokenTable
 
 T = TypeVar("T")

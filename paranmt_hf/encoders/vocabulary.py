@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from paranmt_hf.encoders.config import UnitKind
 from paranmt_hf.encoders.modules.paranmt_tables import NgramTable, blank_tokens
 from paranmt_hf.errors import UnfitError
 from paranmt_hf.text.definitions import PIECE, cut_chunk, is_piece
+
+if TYPE_CHECKING:
+    from paranmt_hf.encoders.config import UnitKind
 
 UNKNOWN = "[UNK]"
 # The ways in which encoders split text into words: by `text/definitions.py`, or at white space only.

@@ -78,6 +78,8 @@ def _make(inputs: TrainingInputs, work: Path) -> tuple[SentenceEncoder, PairStor
     tokens = write_tokens(batches, work / TOKENS, counter.add)
     model = inputs.start or _build(inputs, counter.result())
     _save_initial(model, work)
+    # As a resumed run reads it, so that it ends with the same bytes.
+    model = trainable(model)
     store = _store(tokens, work / PAIRS, model, inputs)
     tokens.drop_tokens()
     return model, store

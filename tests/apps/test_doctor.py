@@ -11,7 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from paranmt_hf.apps import doctor
-from paranmt_hf.apps.doctor import _with_extra, diagnose, import_problem, package_state, read_requirements
+from paranmt_hf.apps.doctor import diagnose, package_state, read_requirements
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.translation import translator as devices
 
@@ -58,7 +58,7 @@ def test_the_hub_is_asked_only_online(monkeypatch):
     assert time.perf_counter() - started < 30
 
 
-@pytest.mark.parametrize("question", ["_packages", "_machine", "_gpus", "_folders", "_hub"])
+@pytest.mark.parametrize("question", ["_packages", "_gpus", "_hub"])
 def test_a_question_that_fails_is_a_problem(monkeypatch, question):
     def fails(*arguments):
         raise ZeroDivisionError("by nothing")
@@ -83,27 +83,16 @@ def test_broken_packages_are_named_and_nothing_fails(tmp_path):
         assert f"{section} cannot be found out: ImportError: undefined symbol: x" in done.stdout
 
 
-def test_requirements_are_those_of_pyproject(tmp_path):
-    needed = read_requirements()
-    assert [str(requirement) for requirement, extra in needed if extra == "ray"] == ["ray>=2.60"]
-    assert "numpy" in {requirement.name for requirement, extra in needed if extra is None}
-    assert not {"test", "dev"} & {extra for _, extra in needed}
-    project = tmp_path / "pyproject.toml"
-    project.write_text('[project]\ndependencies = ["b>=1"]\n[project.optional-dependencies]\nz = ["a"]\ndev = ["c"]\n')
-    assert [(str(requirement), extra) for requirement, extra in read_requirements(project)] == [
-        ("b>=1", None),
-        ("a", "z"),
+def test_requirements_are_those_of_the_installed_metadata(monkeypatch):
+    texts = [
+        'ray>=2.60; extra == "ray"',
+        'c; extra == "dev"',
+        'a; python_version < "4" and extra == "x"',
+        "b>=2",
     ]
-
-
-def test_installed_metadata(tmp_path, monkeypatch):
-    assert _with_extra(Requirement('ray>=2.60; extra == "ray"'))[1] == "ray"
-    assert _with_extra(Requirement('a; python_version < "3.12" and extra == "x"'))[1] == "x"
-    monkeypatch.setattr(
-        doctor, "requires", lambda name: ["numpy>=2", 'ray>=2.60; extra == "ray"', 'ruff; extra == "dev"']
-    )
-    found = [(requirement.name, extra) for requirement, extra in read_requirements(tmp_path / "none")]
-    assert found == [("numpy", None), ("ray", "ray")]
+    monkeypatch.setattr(doctor, "requires", lambda name: texts)
+    found = [(requirement.name, extra) for requirement, extra in read_requirements()]
+    assert found == [("b", None), ("ray", "ray"), ("a", "x")]
 
 
 @pytest.mark.parametrize(
@@ -112,8 +101,8 @@ def test_installed_metadata(tmp_path, monkeypatch):
         ("2.10", "present", None),
         ("2.0.0rc1", "too old", "pip install 'paranmt-hf[x]'"),
         ("1.9", "too old", ">=2.0 is needed: pip install 'paranmt-hf[x]'"),
-        (None, "broken", "it has no version that can be read"),
-        (OSError("half removed"), "broken", "its metadata cannot be read (OSError: half removed)"),
+        ("unknown", "broken", "its version cannot be read (InvalidVersion"),
+        (OSError("half removed"), "broken", "its version cannot be read (OSError: half removed)"),
     ],
 )
 def test_states(monkeypatch, installed, state, problem):
@@ -130,13 +119,3 @@ def test_states(monkeypatch, installed, state, problem):
 def test_missing_packages_come_with_the_command_that_installs_them():
     found = package_state(Requirement("no-such-package-at-all>=3"), None)
     assert found == (None, "missing", "pip install 'no-such-package-at-all>=3'")
-
-
-@pytest.mark.slow
-def test_a_package_that_fails_when_it_is_imported(tmp_path, monkeypatch):
-    (tmp_path / "broken_thing.py").write_text("raise RuntimeError('no such symbol')\n")
-    (tmp_path / "dying_thing.py").write_text("import os\nos._exit(7)\n")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert import_problem("broken-thing") == "RuntimeError: no such symbol"
-    assert import_problem("dying-thing") == "the process ended with 7"
-    assert import_problem("packaging") is None

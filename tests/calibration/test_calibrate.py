@@ -155,7 +155,7 @@ def test_pairs_without_a_label_are_counted(tmp_path):
 def test_two_columns_of_labels_are_refused(tmp_path):
     names, column = ["reference", "translation", "label", "label"], pa.array(["1", "0"])
     pq.write_table(pa.Table.from_arrays([column] * 4, names=names), tmp_path / "p.parquet")
-    with refused(path=tmp_path / "p.parquet"):
+    with refused("columns", path=tmp_path / "p.parquet"):
         read_rated_pairs(tmp_path / "p.parquet", 4.0)
 
 

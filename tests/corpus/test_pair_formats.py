@@ -265,11 +265,12 @@ def test_labels_without_a_name_are_warned_of(tmp_path, caplog, text, column):
     assert not [record for record in caplog.records if record.levelname == "WARNING"]
 
 
-def test_the_warning_names_the_column_of_labels(tmp_path, caplog):
+@pytest.mark.slow
+def test_messages_of_a_command_name_its_options(tmp_path, caplog):
     path = tmp_path / "p.csv"
     path.write_text("reference,translation,quality\n" + "".join(f"{row[0]},b {row[0]},1\n" for row in ROWS))
-    assert Pairs([path], PairSelection())
-    assert "label=quality" in caplog.text
+    assert main(["train", "--data", str(path), "--out", str(tmp_path / "out"), *SMALL]) == 0
+    assert "give --columns label=quality" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["p.csv", "p.parquet"])

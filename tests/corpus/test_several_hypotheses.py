@@ -199,8 +199,8 @@ def test_the_explorer_tells_them_apart(corpus):
     from paranmt_hf.apps.explore.explorer import Explorer, View
 
     every = rows_of(corpus.folder)
-    for memory in (2**30, 2**24):
-        with Explorer(corpus.folder, memory=memory) as explorer:
+    for text_bytes in (2**30, 0):
+        with Explorer(corpus.folder, text_bytes=text_bytes) as explorer:
             found = explorer.rows(View(), rows=30)
             assert [(row["id"], row["rank"]) for row in found] == [(row["id"], row["rank"]) for row in every[:30]]
             text = every[3]["translation"]

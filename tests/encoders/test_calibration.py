@@ -87,7 +87,7 @@ def test_written_and_read(calibration, tmp_path):
 FIRST, SECOND = ["A man plays the guitar.", "It rains.", ""], ["A man is playing a guitar.", "I have a red car.", ""]
 
 
-@pytest.mark.parametrize("name", ["small", "base"])
+@pytest.mark.parametrize("name", ["small", pytest.param("base", marks=pytest.mark.slow)])
 def test_carried_encoders(name):
     static, encoder = StaticEncoder.from_pretrained(name), load(name)
     found = static.probability(FIRST, SECOND)

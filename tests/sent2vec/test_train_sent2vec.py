@@ -16,7 +16,6 @@ import pytest
 from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
-from paranmt_hf.corpus.reading.sentences import SentenceSources
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding
 from paranmt_hf.encoders.modules.paranmt_tables import ngram_buckets
@@ -251,22 +250,6 @@ def test_no_word_would_be_predicted(tmp_path, text):
     with refused():
         train_sent2vec(text, tmp_path / "out", config=config(threshold=1e-15))
     assert [path.name for path in tmp_path.iterdir()] == []
-
-
-def test_names_on_the_hub_and_files_that_are_missing(tmp_path, text, monkeypatch):
-    """Dots stand in names and revisions on the Hub too; `columns` of text files alone is refused."""
-    asked = []
-    monkeypatch.setattr(SentenceSources, "_of_hub", lambda self, source, columns: asked.append(source) or [])
-    monkeypatch.chdir(tmp_path)
-    hub = ["you/news-v1.0", "you/news@v2.1", "you/news"]
-    assert SentenceSources(hub).datasets == ["you/news-v1.0", "you/news", "you/news"]
-    assert asked == hub
-    for name in ("nowhere/text.txt", f"{tmp_path.name}/train.en", "you/pairs.parquet"):
-        (tmp_path / tmp_path.name).mkdir(exist_ok=True)
-        with refused():
-            SentenceSources([name])
-    with refused("columns"):
-        SentenceSources([text], ["reference"])
 
 
 def test_damaged_record(pairs_of_words, tmp_path):

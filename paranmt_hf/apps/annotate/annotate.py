@@ -17,12 +17,10 @@ import numpy as np
 
 from paranmt_hf.apps.annotate.answers import (
     ANSWERS_FILE,
-    NOTHING,
     AnswerStore,
     Imported,
     Outdated,
     Rating,
-    add_answers,
     annotator_name,
     read_csv,
     to_csv,
@@ -32,13 +30,12 @@ from paranmt_hf.apps.annotate.table import (
     AnnotationTable,
     AnnotatorProgress,
     annotation_table,
-    plot_table,
     progress_of,
 )
 from paranmt_hf.corpus.release.release import find_release
 from paranmt_hf.corpus.statistics.draws import lottery
 from paranmt_hf.errors import InputError, WriteError
-from paranmt_hf.util.files import parse_json, replacing, resolved, result_file, shown_path
+from paranmt_hf.util.files import parse_json, replacing, result_file, shown_path
 from paranmt_hf.util.local_page import address, listen, new_token, serve
 from paranmt_hf.util.markers import Writes
 from paranmt_hf.util.optional import require
@@ -148,20 +145,13 @@ def _answers(folder: str | Path) -> tuple[AnnotationSample, dict[str, dict[int, 
     return sample, AnswerStore(path, sample).answers()
 
 
-def summarise_annotation(folder: str | Path, *, picture: Annotated[Path | None, Writes] = None) -> AnnotationTable:
+def summarise_annotation(folder: str | Path) -> AnnotationTable:
     """Count the labels of each range, and measure how far annotators agree (ParaNMT-50M, table 3).
 
     Args:
         folder: Folder of a sample.
-        picture: PNG, SVG or PDF file for a picture of the labels (extra `plots`).
     """
-    if picture is not None:
-        result_file(picture, [".png", ".svg", ".pdf"], option="picture")
-    table = annotation_table(*_answers(folder))
-    if picture is not None:
-        with replacing(resolved(picture)) as aside:
-            plot_table(table, aside, picture.suffix.lower()[1:])
-    return table
+    return annotation_table(*_answers(folder))
 
 
 @dataclass(frozen=True)
@@ -186,9 +176,10 @@ def export_annotation(folder: str | Path, out: Annotated[str | Path, Writes]) ->
     file = result_file(out)
     with replacing(file) as aside:
         aside.write_text(to_csv(sample, answers), encoding="utf8", newline="")
-    return ExportedAnswers(
-        file, sum(answer.said != NOTHING for items in answers.values() for answer in items.values())
-    )
+    written = 0
+    for own in answers.values():
+        written += sum(not answer.is_empty for answer in own.values())
+    return ExportedAnswers(file, written)
 
 
 def import_annotation(folder: str | Path, file: str | Path, *, replace: bool = False) -> Imported:
@@ -201,8 +192,7 @@ def import_annotation(folder: str | Path, file: str | Path, *, replace: bool = F
     """
     sample = AnnotationSample.read(folder)
     answers = read_csv(Path(file), sample)
-    store = AnswerStore(Path(folder) / ANSWERS_FILE, sample)
-    return add_answers(store, answers, Path(file), replace_others=replace)
+    return AnswerStore(Path(folder) / ANSWERS_FILE, sample).merge(answers, replace=replace)
 
 
 def presented(sample: AnnotationSample, annotator: str) -> list[tuple[int, bool]]:

@@ -8,12 +8,14 @@ labels. The guidelines for annotators are in `assets/annotate/annotate.html`.
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import os
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -29,7 +31,6 @@ from paranmt_hf.util.settings import Settings, read_value
 from paranmt_hf.util.wording import brief
 
 ANSWERS_FILE = "answers.json"
-WAIT_SECONDS = 20.0  # Time for another program to finish writing
 STRENGTHS = (0, 1, 2, 3, 4, 5)
 LABELS = (1, 2, 3)
 # The label [class] of each class: the top two are 3, the next is 2, the bottom three are 1.
@@ -67,13 +68,23 @@ class Rating(Settings):
         return None if self.strength is None else PARAPHRASE[self.strength]
 
     @property
+    def is_empty(self) -> bool:
+        """Whether it was never given, or taken back."""
+        return self.content == Rating().content
+
+    @property
     def done(self) -> bool:
         """Whether the rating is complete: both labels are given, or the pair is skipped."""
         return self.skipped or (self.strength is not None and self.fluency is not None)
 
     @property
-    def said(self) -> tuple[int | None, int | None, bool, str]:
-        """The rating without its time."""
+    def is_rated(self) -> bool:
+        """Whether at least one label is given."""
+        return self.strength is not None or self.fluency is not None
+
+    @property
+    def content(self) -> tuple[int | None, int | None, bool, str]:
+        """The rating without its revision and time."""
         return self.strength, self.fluency, self.skipped, self.note
 
 
@@ -104,14 +115,38 @@ class _AnswersFile:
     answers: dict[str, dict[str, Rating]]
 
 
+@dataclass(frozen=True)
+class Imported:
+    """Result of an import: number of answers that are new, replaced others, or were there already."""
+
+    added: int
+    replaced: int
+    unchanged: int
+
+    def summary(self) -> str:
+        return f"{self.added} added, {self.replaced} replaced, {self.unchanged} were there"
+
+
+# An annotator, an item and the rating
+Answer = tuple[str, int, Rating]
+
+
 class AnswerStore:
     """The answers to one sample, in a file that several programs may use at the same time.
 
     Each change writes the file atomically: a kill or a power cut loses nothing that was stored.
+
+    Args:
+        path: The file.
+        sample: The sample.
+        wait: Seconds that another program may take to finish writing.
     """
 
-    def __init__(self, path: Path, sample: AnnotationSample) -> None:
-        self.path, self._items, self._sample = path, len(sample.items), sample.checksum
+    def __init__(self, path: Path, sample: AnnotationSample, *, wait: float = 20.0) -> None:
+        self.path = path
+        self._items = len(sample.items)
+        self._sample = sample.checksum
+        self.wait = wait
         self.answers()
 
     def answers(self) -> dict[str, dict[int, Rating]]:
@@ -129,64 +164,88 @@ class AnswerStore:
 
     def name(self, name: object) -> str:
         """Find the first spelling of an annotator's name; case is ignored."""
-        asked = annotator_name(name)
-        return next((other for other in self.answers() if other.casefold() == asked.casefold()), asked)
+        return _first_spelling(annotator_name(name), self.answers())
 
     def put(self, annotator: str, item: int, answer: Rating) -> Rating:
         """Store an answer to an item on disk, and return it with its new revision and time.
 
         Its `revision` is that of the answer that it replaces; if another one is stored, that is `Outdated`.
         """
-        return self.put_all([(annotator, item, answer)])[0]
+        if item not in range(self._items):
+            raise InputError(f"the sample has the items 0 to {self._items - 1}, not {item!r}")
+        with self._changing() as answers:
+            own = answers.setdefault(annotator, {})
+            stored = own.get(item, Rating())
+            if stored.revision != answer.revision:
+                raise Outdated(stored)
+            own[item] = _revised(answer, stored)
+        return own[item]
 
-    def put_all(self, answers: Sequence[tuple[str, int, Rating]]) -> list[Rating]:
-        """Store several answers, all or none; see `put`."""
-        stored = []
-        with writing(self.path), FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=WAIT_SECONDS):
-            found = self.answers()
-            for annotator, item, answer in answers:
-                if item not in range(self._items):
-                    raise InputError(f"the sample has the items 0 to {self._items - 1}, not {item!r}")
-                own = found.setdefault(annotator, {})
-                if (former := own.get(item, Rating())).revision != answer.revision:
-                    raise Outdated(former)
-                changed = answer.changed or datetime.now(UTC).isoformat(timespec="seconds")
-                own[item] = replace(answer, revision=answer.revision + 1, changed=changed)
-                stored.append(own[item])
-            ordered = {name: {str(item): own[item] for item in sorted(own)} for name, own in sorted(found.items())}
-            content = as_json(_AnswersFile(self._sample, ordered))
-            write_bytes(self.path, as_bytes(content))
+    def merge(self, given: Sequence[Answer], *, replace: bool) -> Imported:
+        """Add answers, all or none; answers that differ from stored ones replace them, or are refused."""
+        added = replaced = unchanged = 0
+        with self._changing() as answers:
+            for name, item, answer in given:
+                annotator = _first_spelling(name, answers)
+                own = answers.setdefault(annotator, {})
+                stored = own.get(item, Rating())
+                if stored.revision and stored.content == answer.content:
+                    unchanged += 1
+                    continue
+                if stored.is_empty:
+                    added += 1
+                elif replace:
+                    replaced += 1
+                else:
+                    raise InputError(
+                        f"{annotator} has another answer to item {item} here ({_in_words(stored)}; given is "
+                        f"{_in_words(answer)}); `replace` takes those that are given"
+                    )
+                own[item] = _revised(answer, stored)
+        return Imported(added, replaced, unchanged)
+
+    @contextmanager
+    def _changing(self) -> Iterator[dict[str, dict[int, Rating]]]:
+        """Give all answers, and write what was changed in them; after an error nothing is written."""
+        with writing(self.path), FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=self.wait):
+            answers = self.answers()
+            yield answers
+            ordered = {name: {str(item): own[item] for item in sorted(own)} for name, own in sorted(answers.items())}
+            write_bytes(self.path, as_bytes(as_json(_AnswersFile(self._sample, ordered))))
             # So that the new name survives a power cut; Windows opens no folders.
             if os.name == "posix":
                 folder = os.open(self.path.parent, os.O_RDONLY)
                 os.fsync(folder)
                 os.close(folder)
-        return stored
 
 
-DIGITS = 16  # Digits of the checksum that say which sample a line belongs to
+def _first_spelling(name: str, answers: Mapping[str, object]) -> str:
+    for other in answers:
+        if other.casefold() == name.casefold():
+            return other
+    return name
+
+
+def _revised(answer: Rating, former: Rating) -> Rating:
+    changed = answer.changed or datetime.now(UTC).isoformat(timespec="seconds")
+    return dataclasses.replace(answer, revision=former.revision + 1, changed=changed)
+
+
+def _in_words(answer: Rating) -> str:
+    if answer.skipped:
+        return "skipped"
+    note = ", a note" if answer.note else ""
+    return f"strength {answer.strength}, fluency {answer.fluency}{note}"
+
 
 NEEDED = ("sample", "item", "annotator", "strength", "fluency")
 COLUMNS = (*NEEDED, "skipped", "paraphrase", "note", "changed", "reference", "translation")
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")  # A spreadsheet takes a cell that begins like this for a formula
-NOTHING = Rating().said  # An answer that was never given, or was taken back
 
 
 def sample_mark(sample: AnnotationSample) -> str:
     """Identifier of a sample in its answers; it starts with a letter, so that spreadsheets do not read a number."""
-    return f"s{sample.checksum[:DIGITS]}"
-
-
-@dataclass(frozen=True)
-class Imported:
-    """Result of an import: number of answers that are new, replaced others, or were there already."""
-
-    added: int
-    replaced: int
-    unchanged: int
-
-    def summary(self) -> str:
-        return f"{self.added} added, {self.replaced} replaced, {self.unchanged} were there"
+    return f"s{sample.checksum[:16]}"
 
 
 def to_csv(sample: AnnotationSample, answers: Mapping[str, Mapping[int, Rating]]) -> str:
@@ -195,26 +254,32 @@ def to_csv(sample: AnnotationSample, answers: Mapping[str, Mapping[int, Rating]]
     A cell of text that a spreadsheet would take for a formula has a `'` before it, which `read_csv` takes away.
     """
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
     for annotator, of_items in answers.items():
         for number, answer in of_items.items():
-            if answer.said == NOTHING:
+            if answer.is_empty:
                 continue
             item = sample.items[number]
-            labels = ["" if label is None else label for label in (answer.strength, answer.fluency)]
-            folded = "" if answer.paraphrase is None else answer.paraphrase
-            texts = (answer.note, answer.changed, item.reference, item.translation)
-            cells = [f"'{cell}" if cell.startswith(FORMULA) else cell for cell in texts]
-            skipped = "yes" if answer.skipped else ""
-            writer.writerow([sample_mark(sample), number, annotator, *labels, skipped, folded, *cells])
+            texts = {
+                "note": answer.note,
+                "changed": answer.changed,
+                "reference": item.reference,
+                "translation": item.translation,
+            }
+            for name, cell in texts.items():
+                if cell.startswith(FORMULA):
+                    texts[name] = f"'{cell}"
+            labels = {"strength": answer.strength, "fluency": answer.fluency, "paraphrase": answer.paraphrase}
+            row = {"sample": sample_mark(sample), "item": number, "annotator": annotator, **labels, **texts}
+            writer.writerow({**row, "skipped": "yes" if answer.skipped else ""})
     return text.getvalue()
 
 
-def read_csv(path: Path, sample: AnnotationSample) -> list[tuple[str, int, Rating]]:
-    """Read answers to a sample from CSV: annotator, item and rating; lines without any answer are skipped."""
+def read_csv(path: Path, sample: AnnotationSample) -> list[Answer]:
+    """Read answers to a sample from CSV; lines without any answer are skipped."""
     try:
-        # A spreadsheet may have put a mark of the byte order in front.
+        # A spreadsheet may have put a byte order mark in front.
         text = read_text(path).removeprefix("\ufeff")
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}; expected answers as CSV") from None
@@ -223,85 +288,51 @@ def read_csv(path: Path, sample: AnnotationSample) -> list[tuple[str, int, Ratin
     # Spreadsheets of countries with a decimal comma write semicolons.
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    found: list[tuple[str, int, Rating]] = []
-    lines: dict[tuple[str, int], int] = {}
-    number = 1
     try:
-        header = [name.strip().lower() for name in next(reader, [])]
-        if missing := [name for name in NEEDED if name not in header]:
-            raise InputError(f"no column {', '.join(missing)}; expected a header with {', '.join(NEEDED)}")
-        before = reader.line_num
-        for cells in reader:
-            number, before = before + 1, reader.line_num
-            if not any(cells):
-                continue
-            if len(cells) != len(header):
-                raise InputError(f"expected {len(header)} cells, found {len(cells)}")
-            name, item, answer = _answer(dict(zip(header, cells, strict=True)), sample)
-            if answer.said == NOTHING:
-                continue
-            if (double := lines.setdefault((name.casefold(), item), number)) != number:
-                raise InputError(f"{name} answers item {item} already in line {double}")
-            found.append((name, item, answer))
-    except csv.Error as error:
-        raise InputError(f"{path}, line {reader.line_num}: this is not a CSV file ({error})", path=path) from None
-    except InputError as error:
-        raise InputError(f"{path}, line {number}: {error}", path=path) from None
-    return found
+        return list(_read_rows(reader, sample))
+    except (InputError, csv.Error) as error:
+        raise InputError(f"{path}, line {reader.line_num}: {error}", path=path) from None
 
 
-def _answer(cells: Mapping[str, str], sample: AnnotationSample) -> tuple[str, int, Rating]:
-    """Read the cells of one line, by column."""
-    note = cells.get("note", "").replace("\r\n", "\n").removeprefix("'")
-    cells = {name: cell.strip() for name, cell in cells.items()}
-    mark, item = sample_mark(sample), cells["item"]
+def _read_rows(rows: Iterator[list[str]], sample: AnnotationSample) -> Iterator[Answer]:
+    header = [name.strip().lower() for name in next(rows, [])]
+    missing = [name for name in NEEDED if name not in header]
+    if missing:
+        raise InputError(f"no column {', '.join(missing)}; expected a header with {', '.join(NEEDED)}")
+    known = set()
+    for cells in rows:
+        if not any(cells):
+            continue
+        if len(cells) != len(header):
+            raise InputError(f"expected {len(header)} cells, found {len(cells)}")
+        name, item, answer = _read_row(dict(zip(header, cells, strict=True)), sample)
+        if answer.is_empty:
+            continue
+        if (name.casefold(), item) in known:
+            raise InputError(f"{name} answers item {item} already in a line before")
+        known.add((name.casefold(), item))
+        yield name, item, answer
+
+
+def _read_row(texts: Mapping[str, str], sample: AnnotationSample) -> Answer:
+    """Read one line, given by column."""
+    cells = {name: cell.strip() for name, cell in texts.items()}
+    mark = sample_mark(sample)
     if cells["sample"].lower() != mark:
         raise InputError(f"sample must be {mark}, was {cells['sample']!r}; answers to another sample do not fit")
-    if not item.isdecimal() or int(item) >= len(sample.items):
-        raise InputError(f"item must be from 0 to {len(sample.items) - 1}, was {item!r}")
-    labels = {name: read_value(Rating, name, cells[name] or None) for name in ("strength", "fluency")}
-    skipped = {"": False, "no": False, "yes": True}.get(cells.get("skipped", "").lower())
-    if skipped is None:
-        raise InputError(f"skipped must be yes or nothing, was {cells['skipped']!r}")
-    answer = Rating(**labels, skipped=skipped, note=note, changed=cells.get("changed", ""))
-    if (folded := cells.get("paraphrase")) and folded != str(answer.paraphrase):
+    if not cells["item"].isdecimal() or int(cells["item"]) >= len(sample.items):
+        raise InputError(f"item must be from 0 to {len(sample.items) - 1}, was {cells['item']!r}")
+    skipped = cells.get("skipped", "").lower()
+    if skipped not in ("", "no", "yes"):
+        raise InputError(f"skipped must be yes or nothing, was {skipped!r}")
+    answer = Rating(
+        strength=read_value(Rating, "strength", cells["strength"] or None),
+        fluency=read_value(Rating, "fluency", cells["fluency"] or None),
+        skipped=skipped == "yes",
+        note=texts.get("note", "").replace("\r\n", "\n").removeprefix("'"),
+        changed=cells.get("changed", ""),
+    )
+    folded = cells.get("paraphrase")
+    if folded and folded != str(answer.paraphrase):
         raise InputError(f"paraphrase must be {answer.paraphrase}, as strength says, was {folded!r}")
-    return annotator_name(cells["annotator"]), int(item), answer
-
-
-def add_answers(
-    store: AnswerStore, answers: list[tuple[str, int, Rating]], path: Path, *, replace_others: bool
-) -> Imported:
-    """Add the answers of a file to the stored ones, all or none; different answers are replaced only on request."""
-    known = store.answers()
-    spelt = {name.casefold(): name for name in known}
-    new: list[tuple[str, int, Rating]] = []
-    added = replaced = unchanged = 0
-    for given, item, answer in answers:
-        name = spelt.setdefault(given.casefold(), given)
-        stored = known.get(name, {}).get(item, Rating())
-        if stored.revision and stored.said == answer.said:
-            unchanged += 1
-            continue
-        if stored.said != NOTHING:
-            if not replace_others:
-                raise InputError(
-                    f"{path}: {name} has another answer to item {item} here ({_said(stored)}) than in that file "
-                    f"({_said(answer)}); `replace` takes those of the file"
-                )
-            replaced += 1
-        else:
-            added += 1
-        new.append((name, item, replace(answer, revision=stored.revision)))
-    try:
-        store.put_all(new)
-    except Outdated:
-        raise InputError(f"{path}: somebody answered in the meantime, so nothing was added; import it again") from None
-    return Imported(added, replaced, unchanged)
-
-
-def _said(answer: Rating) -> str:
-    if answer.skipped:
-        return "skipped"
-    strength, fluency = ("none" if label is None else label for label in (answer.strength, answer.fluency))
-    return f"strength {strength}, fluency {fluency}" + (", a note" if answer.note else "")
+    return annotator_name(cells["annotator"]), int(cells["item"]), answer

@@ -1,7 +1,7 @@
 """A sample for human evaluation: pairs from each range of the paraphrase score, and statistics of the ranges.
 
-Table 3 of ParaNMT-50M (Wieting & Gimpel 2018). Ranges are given, or have equally many pairs each. A corpus of any size
-is read in little memory: its scores once, the text only where sampled pairs are.
+Table 3 of ParaNMT-50M (Wieting & Gimpel 2018). Ranges are given, or have equally many pairs each. The scores of all
+pairs are held in memory (16 bytes a pair), the text of the sampled pairs alone.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -41,60 +42,64 @@ class ScoreRange:
     @property
     def label(self) -> str:
         """Label of the range in tables: `(0.2, 0.4]`."""
+        if self.low is None and self.high is None:
+            return "all"
         if self.low is None:
-            return "all" if self.high is None else f"up to {_shown(self.high)}"
-        return f"above {_shown(self.low)}" if self.high is None else f"({_shown(self.low)}, {_shown(self.high)}]"
+            return f"up to {_shown(self.high)}"
+        if self.high is None:
+            return f"above {_shown(self.low)}"
+        return f"({_shown(self.low)}, {_shown(self.high)}]"
+
+
+def _shown(bound: float | None) -> str:
+    text = f"{bound:.4g}"
+    return text if "." in text else f"{text}.0"
 
 
 def _shortest(bound: float) -> float:
-    """Format a float32 number with the fewest digits that identify it: 0.2."""
+    """The decimal number with the fewest digits that is `bound` in float32: 0.2."""
     return float(str(np.float32(bound)))
-
-
-def _shown(bound: float) -> str:
-    text = f"{bound:.4g}"
-    return text if "." in text else f"{text}.0"
 
 
 def given_ranges(edges: Sequence[float]) -> list[ScoreRange]:
     """Create a range for each two neighbouring scores."""
     rounded = [_shortest(edge) for edge in edges]
-    neighbours = list(zip(rounded, rounded[1:], strict=False))
-    if not neighbours or any(low >= high for low, high in neighbours) or not -1 <= rounded[0] <= rounded[-1] <= 1:
+    ascending = len(rounded) > 1 and rounded == sorted(set(rounded))
+    if not ascending or rounded[0] < -1 or rounded[-1] > 1:
         raise InputError(
             f"ranges must be ascending scores from -1 to 1, the bounds of the ranges, or one number from 1 to "
             f"{MAX_QUANTILES}, was {' '.join(f'{edge:g}' for edge in edges)}",
             option="ranges",
         )
-    return [ScoreRange(low, high) for low, high in neighbours]
+    return [ScoreRange(low, high) for low, high in pairwise(rounded)]
 
 
 def range_of(scores: np.ndarray, ranges: Sequence[ScoreRange]) -> np.ndarray:
     """Index of the range of each score, both [row]; -1 for NaN and for scores outside the ascending ranges."""
-    low = -np.inf if ranges[0].low is None else ranges[0].low
-    edges = np.array([low, *(np.inf if part.high is None else part.high for part in ranges)], np.float32)
-    # A score equal to an edge belongs to the lower range.
-    found = np.searchsorted(edges, scores, side="left") - 1
-    found[(found >= len(ranges)) | np.isnan(scores)] = -1
-    if ranges[0].low is None:
-        found[scores == -np.inf] = 0
+    found = np.full(len(scores), -1)
+    for index, part in enumerate(ranges):
+        inside = ~np.isnan(scores)
+        if part.low is not None:
+            inside &= scores > np.float32(part.low)
+        # A score equal to an edge belongs to the lower range.
+        if part.high is not None:
+            inside &= scores <= np.float32(part.high)
+        found[inside] = index
     return found
 
 
 def equal_ranges(scores: np.ndarray, count: int) -> list[ScoreRange]:
     """Split scores [row], float32 without NaN, into `count` ranges; edge k has the rank ceil(k rows / count)."""
-    if not len(scores):
-        raise InputError("no pair has a paraphrase score, so ranges of equal size cannot be formed")
-    ranks = np.array([-(-index * len(scores) // count) - 1 for index in range(1, count)], np.int64)
-    found = [_shortest(edge) for edge in np.partition(scores, ranks)[ranks]]
-    if len(set(found)) < len(found):
-        double = next(edge for edge, after in zip(found, found[1:], strict=False) if edge == after)
-        raise InputError(
-            f"`ranges` {count}: too many pairs have the score {double:.4g} for {count} ranges with equally many "
-            "pairs; give a smaller number, or bounds",
-            option="ranges",
-        )
-    return [ScoreRange(low, high) for low, high in zip([None, *found], [*found, None], strict=True)]
+    ranks = -(-np.arange(1, count) * len(scores) // count) - 1
+    edges = [_shortest(edge) for edge in np.partition(scores, ranks)[ranks]]
+    for edge, following in pairwise(edges):
+        if edge == following:
+            raise InputError(
+                f"`ranges` {count}: too many pairs have the score {edge:.4g} for {count} ranges with equally many "
+                "pairs; give a smaller number, or bounds",
+                option="ranges",
+            )
+    return [ScoreRange(low, high) for low, high in pairwise([None, *edges, None])]
 
 
 SCORES = ("id", "para_score", "trigram_overlap")
@@ -124,7 +129,9 @@ class AnnotationConfig(Settings):
     @property
     def quantiles(self) -> int | None:
         """Number of ranges with equally many pairs each; None if their bounds are given."""
-        return int(self.ranges[0]) if len(self.ranges) == 1 and self.ranges[0] in range(1, MAX_QUANTILES + 1) else None
+        if len(self.ranges) == 1 and self.ranges[0] in range(1, MAX_QUANTILES + 1):
+            return int(self.ranges[0])
+        return None
 
 
 @dataclass(frozen=True)
@@ -182,31 +189,39 @@ def draw_sample(
     files: Sequence[Path], config: AnnotationConfig, *, corpus: str, settings: dict[str, Any]
 ) -> AnnotationSample:
     """Sample pairs from each range of the score of a corpus, whose files are given in order."""
+    folder = files[0].parent
     check_columns(files)
+    pairs = _read_scores(files)
+    known = ~np.isnan(pairs.scores)
+    if not known.any():
+        raise InputError(f"{folder}: none of {len(known):,} pairs has a paraphrase score; `paranmt score` computes it")
     if config.quantiles is None:
         ranges = given_ranges(config.ranges)
     else:
-        scores = np.concatenate([_numbers(table, "para_score") for table in read_tables(files, ["para_score"])])
-        ranges = equal_ranges(scores[~np.isnan(scores)], config.quantiles)
-    counted = _count(files, ranges, config)
-    if counted.unscored == counted.rows:
-        raise InputError(
-            f"{files[0].parent}: none of {counted.rows:,} pairs has a paraphrase score; `paranmt score` computes it"
-        )
-    summaries = counted.summaries()
-    if empty := next((part for part in summaries if not part.pairs), None):
-        raise InputError(
-            f"{files[0].parent} has no pair whose score is in the range {empty.label} (its scores are from "
-            f"{counted.lowest:.4g} to {counted.highest:.4g}); give other `ranges`, or their "
-            "number"
-        )
+        ranges = equal_ranges(pairs.scores[known], config.quantiles)
+    found = range_of(pairs.scores, ranges)
+    summaries = []
+    drawn = []
+    for index, part in enumerate(ranges):
+        rows = np.flatnonzero(found == index)
+        if not len(rows):
+            raise InputError(
+                f"{folder} has no pair whose score is in the range {part.label} (its scores are from "
+                f"{np.nanmin(pairs.scores):.4g} to {np.nanmax(pairs.scores):.4g}); give other `ranges`, or a number"
+            )
+        summaries.append(_summary(part, pairs.overlaps[rows]))
+        order = np.argsort(lottery(pairs.numbers[rows], config.seed), kind="stable")
+        drawn.append(rows[order[: config.per_range]])
+    # In the order of another draw: the numbers of the first are smaller for rare ranges, so they would reveal them.
+    rows = np.sort(np.concatenate(drawn))
+    rows = rows[np.argsort(lottery(pairs.numbers[rows], config.seed + 1), kind="stable")]
     return AnnotationSample(
         settings=settings,
         corpus=corpus,
-        pairs=counted.rows,
-        unscored=counted.unscored,
+        pairs=len(known),
+        unscored=int(np.count_nonzero(~known)),
         ranges=summaries,
-        items=_read_items(files, counted.drawn()),
+        items=_read_items(files, rows, found[rows]),
         **made_with("numpy", "pyarrow"),
     )
 
@@ -215,86 +230,44 @@ def check_columns(files: Sequence[Path]) -> None:
     """Reject files without the columns of a sample."""
     for path in files:
         names = read_schema(path).names
-        if missing := [name for name in (*SCORES, *TEXT) if name not in names]:
+        missing = [name for name in (*SCORES, *TEXT) if name not in names]
+        if missing:
             raise InputError(
                 f"{path} has no column {', '.join(missing)}; `paranmt import` makes a corpus that has all of them"
             )
 
 
-def _numbers(table: pa.Table, name: str) -> np.ndarray:
-    """A column as float32 [row], NaN for null."""
-    return table[name].cast(pa.float32()).to_numpy(zero_copy_only=False)
+@dataclass(frozen=True)
+class _ScoredPairs:
+    """Columns of all pairs of a corpus, each [row]; NaN for null."""
+
+    numbers: np.ndarray  # Number of the pair in the lottery
+    scores: np.ndarray  # Paraphrase score, float32
+    overlaps: np.ndarray  # Trigram overlap, float32
 
 
-class _Counts:
-    """Counts over the corpus, and the pairs with the smallest lottery numbers in each range."""
-
-    def __init__(self, ranges: Sequence[ScoreRange], config: AnnotationConfig) -> None:
-        self.ranges, self.config = ranges, config
-        self.rows = self.unscored = 0
-        self.lowest, self.highest = np.inf, -np.inf
-        # Of each range: pairs, pairs with an overlap, sum and sum of squares of the overlap.
-        self.sums = np.zeros((4, len(ranges)))
-        # Of each range: number in the lottery, row of the corpus, number of the row.
-        self.best = [np.empty((3, 0), np.uint64) for _ in ranges]
-
-    def add(self, table: pa.Table) -> None:
-        scores = _numbers(table, "para_score")
-        overlap = _numbers(table, "trigram_overlap").astype(np.float64)
-        known = ~np.isnan(scores)
-        found = range_of(scores, self.ranges)
-        draws = lottery(row_numbers(table), self.config.seed)
-        for index in range(len(self.ranges)):
-            inside = np.flatnonzero(found == index)
-            here = overlap[inside]
-            here = here[~np.isnan(here)]
-            self.sums[:, index] += [len(inside), len(here), here.sum(), np.square(here).sum()]
-            # Rows in the order of the corpus settle equal numbers, which only equal keys have.
-            rows = np.stack([draws[inside], (self.rows + inside).astype(np.uint64)])
-            self._keep(index, np.vstack([rows, row_numbers(table)[inside].astype(np.uint64)]))
-        if known.any():
-            self.lowest = min(self.lowest, float(scores[known].min()))
-            self.highest = max(self.highest, float(scores[known].max()))
-        self.unscored += int(np.count_nonzero(~known))
-        self.rows += table.num_rows
-
-    def _keep(self, index: int, rows: np.ndarray) -> None:
-        count = self.config.per_range
-        if self.best[index].shape[1] == count:
-            rows = rows[:, rows[0] < self.best[index][0, -1]]
-        rows = np.hstack([self.best[index], rows])
-        self.best[index] = rows[:, np.lexsort((rows[1], rows[0]))[:count]]
-
-    def summaries(self) -> list[RangeSummary]:
-        """The ranges over the whole corpus."""
-        found = []
-        for part, (pairs, known, total, squares) in zip(self.ranges, self.sums.T.tolist(), strict=True):
-            mean = total / known if known else None
-            deviation = None if mean is None else max(0.0, squares / known - mean**2) ** 0.5
-            found.append(RangeSummary(part.low, part.high, int(pairs), _rounded(mean), _rounded(deviation)))
-        return found
-
-    def drawn(self) -> np.ndarray:
-        """Row of the corpus and range [2, item] of each sampled pair, in random order."""
-        columns = [np.vstack([rows, np.full(rows.shape[1], index)]) for index, rows in enumerate(self.best)]
-        every = np.hstack(columns).astype(np.uint64)
-        # Another draw: the one that chose them is smaller for rare ranges, so it would tell the ranges apart.
-        order = np.lexsort((every[1], lottery(every[2], self.config.seed + 1)))
-        return every[[1, 3]][:, order].astype(np.int64)
-
-
-def _count(files: Sequence[Path], ranges: Sequence[ScoreRange], config: AnnotationConfig) -> _Counts:
+def _read_scores(files: Sequence[Path]) -> _ScoredPairs:
+    columns = [*key_columns(pq.read_schema(files[0]).names), *SCORES]
+    numbers, scores, overlaps = [], [], []
     total = sum(pq.read_metadata(path).num_rows for path in files)
-    counts = _Counts(ranges, config)
     with Progress("drawing pairs", total, unit="pairs") as progress:
-        for table in progress.over(read_tables(files, [*key_columns(pq.read_schema(files[0]).names), *SCORES])):
-            counts.add(table)
-    return counts
+        for table in progress.over(read_tables(files, columns)):
+            numbers.append(row_numbers(table))
+            scores.append(table["para_score"].cast(pa.float32()).to_numpy(zero_copy_only=False))
+            overlaps.append(table["trigram_overlap"].cast(pa.float32()).to_numpy(zero_copy_only=False))
+    return _ScoredPairs(np.concatenate(numbers), np.concatenate(scores), np.concatenate(overlaps))
 
 
-def _read_items(files: Sequence[Path], drawn: np.ndarray) -> list[AnnotationItem]:
-    """Read the drawn pairs, from the row groups that hold one."""
-    rows, ranges = drawn
+def _summary(part: ScoreRange, overlaps: np.ndarray) -> RangeSummary:
+    known = overlaps[~np.isnan(overlaps)].astype(np.float64)
+    if not len(known):
+        return RangeSummary(part.low, part.high, len(overlaps), None, None)
+    mean = round(float(known.mean()), 6)
+    return RangeSummary(part.low, part.high, len(overlaps), mean, round(float(known.std()), 6))
+
+
+def _read_items(files: Sequence[Path], rows: np.ndarray, ranges: np.ndarray) -> list[AnnotationItem]:
+    """Read the pairs at `rows` of the corpus, from the row groups that hold one; `ranges` are their ranges [row]."""
     found: dict[int, dict[str, Any]] = {}
     first = 0
     for path in files:
@@ -314,9 +287,5 @@ def _read_items(files: Sequence[Path], drawn: np.ndarray) -> list[AnnotationItem
             raise InputError(
                 f"row (from 0) {row} of {files[0].parent} lacks a sentence; `paranmt import` leaves it out"
             )
-        items.append(AnnotationItem(**{**values, "range": index}))
+        items.append(AnnotationItem(**values, range=index))
     return items
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 6)

@@ -5,10 +5,9 @@ How far people agree is Cohen's kappa with weights (Cohen 1968), for ordered lab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +15,6 @@ import numpy as np
 from paranmt_hf.apps.annotate.answers import LABELS, STRENGTHS, Rating
 from paranmt_hf.apps.annotate.sample import AnnotationSample, RangeSummary
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.optional import require
 from paranmt_hf.util.records import as_json
 from paranmt_hf.util.tables import markdown_table
 
@@ -75,59 +73,67 @@ def agreement(
 
     `labels` are the possible labels, ascending, one apart; `resamples` of the items give the interval, 0 for none.
     """
-    # What fewer than two labelled says nothing of agreement.
+    # An item that fewer than two people labelled shows no agreement.
     given = given[:, (given >= 0).sum(axis=0) >= 2]
-    couples = list(combinations(range(len(names)), 2))
-    cells = [_cells(given[first], given[second], labels) for first, second in couples]
-    pairs = [
-        _of_two(names[first], names[second], _square(each.sum(axis=0), labels))
-        for (first, second), each in zip(couples, cells, strict=True)
-    ]
+    pairs = []
+    cells = []
+    for first, second in combinations(range(len(names)), 2):
+        of_items = _cells(given[first], given[second], labels)
+        cells.append(of_items)
+        pairs.append(_agreement_of_two(names[first], names[second], of_items.sum(axis=0)))
+    interval = None
+    if resamples and given.size:
+        interval = _interval(_resampled(cells, resamples, seed))
     return Agreement(
         items=given.shape[1],
         same=_mean([pair.same for pair in pairs]),
         linear=_mean([pair.linear for pair in pairs]),
         quadratic=_mean([pair.quadratic for pair in pairs]),
-        interval=_interval(_resampled(cells, labels, resamples, seed)) if resamples and given.size else None,
+        interval=interval,
         pairs=pairs,
     )
 
 
-def _resampled(cells: Sequence[np.ndarray], labels: Sequence[int], resamples: int, seed: int) -> np.ndarray:
-    """Quadratic kappa [resample, couple]; each resample draws, with replacement, as many items as there are."""
-    generator, items = np.random.default_rng(seed), len(cells[0])
-    found = np.empty((resamples, len(cells)))
-    for start in range(0, resamples, BLOCK):
-        block = found[start : start + BLOCK]
-        draws = generator.multinomial(items, np.full(items, 1 / items), len(block))
-        for couple, each in enumerate(cells):
-            block[:, couple] = weighted_kappa(_square(draws @ each, labels), "quadratic")
-    return found
-
-
-def _square(counts: np.ndarray, labels: Sequence[int]) -> np.ndarray:
-    """Counts [..., label * label] as a table [..., label, label]."""
-    return counts.reshape(*counts.shape[:-1], len(labels), len(labels))
-
-
 def _cells(first: np.ndarray, second: np.ndarray, labels: Sequence[int]) -> np.ndarray:
-    """Index of the cell in the table of counts [item, label * label] for each item that both annotators labelled."""
+    """Counts [item, label, label] of two people: a 1 in the cell of their labels for each item that both labelled."""
     both = np.flatnonzero((first >= 0) & (second >= 0))
-    cells = np.zeros((len(first), len(labels) ** 2))
-    cells[both, (first[both] - labels[0]) * len(labels) + second[both] - labels[0]] = 1
+    cells = np.zeros((len(first), len(labels), len(labels)))
+    cells[both, first[both] - labels[0], second[both] - labels[0]] = 1
     return cells
 
 
-def _of_two(first: str, second: str, counts: np.ndarray) -> PairAgreement:
+def _agreement_of_two(first: str, second: str, counts: np.ndarray) -> PairAgreement:
     items = int(counts.sum())
-    kappas = [float(weighted_kappa(counts, weights)) for weights in POWERS]
-    linear, quadratic = (None if np.isnan(kappa) else kappa for kappa in kappas)
-    return PairAgreement(first, second, items, float(np.trace(counts) / items) if items else None, linear, quadratic)
+    return PairAgreement(
+        first,
+        second,
+        items,
+        same=float(np.trace(counts) / items) if items else None,
+        linear=_defined(weighted_kappa(counts, "linear")),
+        quadratic=_defined(weighted_kappa(counts, "quadratic")),
+    )
+
+
+def _defined(value: np.ndarray) -> float | None:
+    return None if np.isnan(value) else float(value)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
+
+
+def _resampled(cells: Sequence[np.ndarray], resamples: int, seed: int) -> np.ndarray:
+    """Quadratic kappa [resample, couple]; each resample draws, with replacement, as many items as there are."""
+    generator = np.random.default_rng(seed)
+    items = len(cells[0])
+    found = np.empty((resamples, len(cells)))
+    for start in range(0, resamples, BLOCK):
+        block = found[start : start + BLOCK]
+        draws = generator.multinomial(items, np.full(items, 1 / items), len(block))
+        for couple, each in enumerate(cells):
+            block[:, couple] = weighted_kappa(np.tensordot(draws, each, 1), "quadratic")
+    return found
 
 
 def _interval(kappas: np.ndarray) -> tuple[float, float] | None:
@@ -141,23 +147,20 @@ def _interval(kappas: np.ndarray) -> tuple[float, float] | None:
 
 Question = Literal["paraphrase", "fluency"]
 QUESTIONS: tuple[Question, ...] = ("paraphrase", "fluency")
-# What agreement is measured on: the labels of the table, and the classes before they are folded.
-MEASURED: dict[str, tuple[Callable[[Rating], int | None], tuple[int, ...]]] = {
-    "paraphrase": (lambda answer: answer.paraphrase, LABELS),
-    "fluency": (lambda answer: answer.fluency, LABELS),
-    "strength": (lambda answer: answer.strength, STRENGTHS),
+# Agreement is measured on the labels of the table, and on the classes before they are folded: name, possible labels.
+MEASURED = {
+    "paraphrase": ("paraphrase, 3 labels", LABELS),
+    "fluency": ("fluency, 3 labels", LABELS),
+    "strength": ("paraphrase, 6 classes", STRENGTHS),
 }
-NAMES = {"paraphrase": "paraphrase, 3 labels", "fluency": "fluency, 3 labels", "strength": "paraphrase, 6 classes"}
-AGREED = ("equal", "linear", "quadratic")
-COLUMNS = (
+LEGEND = (
     "pairs and overlap (of trigrams: mean ± standard deviation) are those of the whole corpus; the rest is how often\n"
     "each label was given, and its share in percent"
 )
-KAPPA = (
+KAPPA_LEGEND = (
     "equal: share of equal labels; linear, quadratic: Cohen's kappa with such weights; - where it is undefined:\n"
     "both gave one and the same label throughout, or rated nothing in common"
 )
-NO_VALUE = "-"
 
 
 @dataclass(frozen=True)
@@ -205,71 +208,112 @@ class AnnotationTable:
 
     def summary(self) -> str:
         """Tables of the labels and of the agreement, in Markdown; shares of the labels in percent are in brackets."""
-        said = [f"{name} ({_progress(progress)})" for name, progress in self.annotators.items()]
-        parts = [f"{self.corpus}: rated by {', '.join(said)}"]
+        people = []
+        for name, progress in self.annotators.items():
+            skipped = f", {progress.skipped} skipped" if progress.skipped else ""
+            people.append(f"{name} ({progress.rated} of {progress.pairs}{skipped})")
+        parts = [f"{self.corpus}: rated by {', '.join(people)}"]
         if len(self.each) > 1:
-            parts.append(f"### all annotators\n\n{markdown_table(*self._rows(self.together))}")
+            parts.append(f"### all annotators\n\n{self._label_table(self.together)}")
         for name, counts in self.each.items():
-            parts.append(f"### {name}\n\n{markdown_table(*self._rows(counts))}")
-        return "\n\n".join([*parts, COLUMNS, *self._agreement_parts()])
+            parts.append(f"### {name}\n\n{self._label_table(counts)}")
+        return "\n\n".join([*parts, LEGEND, *self._agreement_parts()])
 
-    def _rows(self, counts: Sequence[LabelCounts]) -> tuple[list[str], list[list[str]]]:
-        header = ["range", "pairs", "overlap"]
-        header += [f"{question} {label}" if label == 1 else str(label) for question in QUESTIONS for label in LABELS]
+    def _label_table(self, counts: Sequence[LabelCounts]) -> str:
+        header = ["range", "pairs", "overlap", "paraphrase 1", "2", "3", "fluency 1", "2", "3"]
         rows = []
         for part, found in zip(self.ranges, counts, strict=True):
-            cells = [part.label, f"{part.pairs:,}", _overlap(part)]
-            for question in QUESTIONS:
-                cells += _labels(getattr(found, question))
+            overlap = "-"
+            if part.mean_overlap is not None:
+                overlap = f"{part.mean_overlap:.2f} ± {part.std_overlap:.2f}"
+            cells = [part.label, f"{part.pairs:,}", overlap]
+            for of_question in (found.paraphrase, found.fluency):
+                total = sum(of_question)
+                for count in of_question:
+                    cells.append(f"{count} ({100 * count / total:.1f})" if total else "0")
             rows.append(cells)
-        return header, rows
+        return markdown_table(header, rows)
 
     def _agreement_parts(self) -> list[str]:
+        names = list(self.each)
         if not self.agreement:
             return ["agreement needs two annotators"]
         if not any(found.all.items for found in self.agreement.values()):
-            who = f"{' and '.join(self.each)} have no" if len(self.each) == 2 else "no two annotators have any"
+            who = f"{names[0]} and {names[1]} have no" if len(names) == 2 else "no two annotators have any"
             return [f"agreement: {who} pair in common, so it cannot be measured"]
-        rows = [["range", *(cell for question in QUESTIONS for cell in (f"{question}: pairs", *AGREED))]]
-        for index, part in enumerate(self.ranges):
-            found = [self.agreement[question].ranges[index] for question in QUESTIONS]
-            rows.append([part.label, *(cell for each in found for cell in _agreement_cells(each))])
-        found = [self.agreement[question].all for question in QUESTIONS]
-        rows.append(["all", *(cell for each in found for cell in _agreement_cells(each))])
-        people = "2 annotators" if len(self.each) == 2 else f"{len(self.each)} annotators, mean over each two"
-        overall = "\n".join(_said(NAMES[measure], of.all) for measure, of in self.agreement.items())
-        parts = [f"### agreement of {people}\n\n{markdown_table(rows[0], rows[1:])}", f"{KAPPA}\n{overall}"]
-        return parts if len(self.each) == 2 else [*parts, markdown_table(*self._rows_of_two())]
+        title = f"### agreement of {len(names)} annotators"
+        if len(names) > 2:
+            title += ", mean over each two"
+        overall = [_in_one_line(name, self.agreement[measure].all) for measure, (name, _) in MEASURED.items()]
+        parts = [f"{title}\n\n{self._agreement_table()}", "\n".join([KAPPA_LEGEND, *overall])]
+        if len(names) > 2:
+            parts.append(self._table_of_couples())
+        return parts
 
-    def _rows_of_two(self) -> tuple[list[str], list[list[str]]]:
-        """A row for each two annotators, which reveals those who interpret the guidelines differently."""
-        header = ["quadratic kappa of", *(cell for question in QUESTIONS for cell in ("pairs", question))]
+    def _agreement_table(self) -> str:
+        header = ["range"]
+        for question in QUESTIONS:
+            header += [f"{question}: pairs", "equal", "linear", "quadratic"]
         rows = []
-        for both in zip(*(self.agreement[question].all.pairs for question in QUESTIONS), strict=True):
-            cells = [cell for found in both for cell in (str(found.items), _figure(found.quadratic))]
-            rows.append([f"{both[0].first}, {both[0].second}", *cells])
-        return header, rows
+        for index, label in enumerate([*(part.label for part in self.ranges), "all"]):
+            cells = [label]
+            for question in QUESTIONS:
+                measured = self.agreement[question]
+                found = [*measured.ranges, measured.all][index]
+                cells += [str(found.items), _figure(found.same), _figure(found.linear), _figure(found.quadratic)]
+            rows.append(cells)
+        return markdown_table(header, rows)
+
+    def _table_of_couples(self) -> str:
+        """A row for each two annotators, which reveals those who interpret the guidelines differently."""
+        rows = []
+        couples = [self.agreement[question].all.pairs for question in QUESTIONS]
+        for paraphrase, fluency in zip(*couples, strict=True):
+            cells = [f"{paraphrase.first}, {paraphrase.second}"]
+            for found in (paraphrase, fluency):
+                cells += [str(found.items), _figure(found.quadratic)]
+            rows.append(cells)
+        return markdown_table(["quadratic kappa of", "pairs", "paraphrase", "pairs", "fluency"], rows)
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def _in_one_line(name: str, found: Agreement) -> str:
+    if found.quadratic is None:
+        return f"- {name}: kappa is undefined"
+    interval = ""
+    if found.interval:
+        interval = f", 95 % interval {found.interval[0]:.2f} to {found.interval[1]:.2f}"
+    return f"- {name}: quadratic kappa {found.quadratic:.2f}{interval}; linear {_figure(found.linear)}"
 
 
 def annotation_table(sample: AnnotationSample, answers: Mapping[str, Mapping[int, Rating]]) -> AnnotationTable:
     """Count labels per range and measure agreement, from the answers of each annotator by item."""
-    given = {name: of_items for name, of_items in answers.items() if any(map(_has_labels, of_items.values()))}
-    if not given:
+    names = [name for name, own in answers.items() if any(answer.is_rated for answer in own.values())]
+    if not names:
         raise InputError("nobody has rated a pair of this sample yet; `paranmt annotate serve` shows it")
+    labels = _label_array([answers[name] for name in names], len(sample.items))
     ranges = np.array([item.range for item in sample.items])
-    labels = {measure: _label_matrix(given, len(sample.items), read) for measure, (read, _) in MEASURED.items()}
-    each = {
-        name: [_counts(labels, [person], ranges == index) for index in range(len(sample.ranges))]
-        for person, name in enumerate(given)
-    }
-    everybody = list(range(len(given)))
+    by_range = [labels[:, :, ranges == index] for index in range(len(sample.ranges))]
+    agreements = {}
+    if len(names) > 1:
+        for row, (measure, (_, possible)) in enumerate(MEASURED.items()):
+            agreements[measure] = RangeAgreement(
+                all=agreement(names, labels[row], possible, resamples=RESAMPLES),
+                ranges=[agreement(names, inside[row], possible) for inside in by_range],
+            )
+    each = {}
+    for person, name in enumerate(names):
+        each[name] = [_label_counts(inside[:, person]) for inside in by_range]
     return AnnotationTable(
         corpus=sample.corpus,
         ranges=sample.ranges,
-        annotators={name: progress_of(of_items, len(sample.items)) for name, of_items in given.items()},
-        together=[_counts(labels, everybody, ranges == index) for index in range(len(sample.ranges))],
+        annotators={name: progress_of(answers[name], len(sample.items)) for name in names},
+        together=[_label_counts(inside) for inside in by_range],
         each=each,
-        agreement=_agreements(list(given), labels, ranges, sample) if len(given) > 1 else {},
+        agreement=agreements,
     )
 
 
@@ -279,105 +323,21 @@ def progress_of(answers: Mapping[int, Rating], pairs: int) -> AnnotatorProgress:
     return AnnotatorProgress(sum(answer.done for answer in answers.values()) - skipped, skipped, pairs)
 
 
-def _has_labels(answer: Rating) -> bool:
-    return answer.strength is not None or answer.fluency is not None
-
-
-def _label_matrix(
-    answers: Mapping[str, Mapping[int, Rating]], items: int, read: Callable[[Rating], int | None]
-) -> np.ndarray:
-    """Label [annotator, item] of each; -1 for none."""
-    found = np.full((len(answers), items), -1)
-    for person, of_items in enumerate(answers.values()):
-        for item, answer in of_items.items():
-            label = read(answer)
-            found[person, item] = -1 if label is None else label
+def _label_array(people: Sequence[Mapping[int, Rating]], items: int) -> np.ndarray:
+    """Labels [measure, person, item], measures in the order of `MEASURED`; -1 for none."""
+    found = np.full((len(MEASURED), len(people), items), -1)
+    for person, answers in enumerate(people):
+        for item, answer in answers.items():
+            for row, label in enumerate((answer.paraphrase, answer.fluency, answer.strength)):
+                if label is not None:
+                    found[row, person, item] = label
     return found
 
 
-def _counts(labels: Mapping[str, np.ndarray], people: Sequence[int], inside: np.ndarray) -> LabelCounts:
-    counts = {}
-    for question in QUESTIONS:
-        here = labels[question][people][:, inside]
-        counts[question] = tuple(int(np.count_nonzero(here == label)) for label in LABELS)
-    return LabelCounts(**counts)  # type: ignore[arg-type]
-
-
-def _agreements(
-    names: Sequence[str], labels: Mapping[str, np.ndarray], ranges: np.ndarray, sample: AnnotationSample
-) -> dict[str, RangeAgreement]:
-    found: dict[str, RangeAgreement] = {}
-    for measure, (_, values) in MEASURED.items():
-        given = labels[measure]
-        found[measure] = RangeAgreement(
-            all=agreement(names, given, values, resamples=RESAMPLES),
-            ranges=[agreement(names, given[:, ranges == index], values) for index in range(len(sample.ranges))],
-        )
-    return found
-
-
-def _progress(progress: AnnotatorProgress) -> str:
-    skipped = f", {progress.skipped} skipped" if progress.skipped else ""
-    return f"{progress.rated} of {progress.pairs}{skipped}"
-
-
-def _overlap(part: RangeSummary) -> str:
-    return NO_VALUE if part.mean_overlap is None else f"{part.mean_overlap:.2f} ± {part.std_overlap:.2f}"
-
-
-def _labels(counts: Sequence[int]) -> list[str]:
-    total = sum(counts)
-    return [f"{count} ({100 * count / total:.1f})" if total else "0" for count in counts]
-
-
-def _agreement_cells(found: Agreement) -> list[str]:
-    return [str(found.items), *map(_figure, (found.same, found.linear, found.quadratic))]
-
-
-def _figure(value: float | None) -> str:
-    return NO_VALUE if value is None else f"{value:.2f}"
-
-
-def _said(name: str, found: Agreement) -> str:
-    """Describe the agreement over all ranges in one line."""
-    if found.quadratic is None:
-        return f"- {name}: kappa is undefined"
-    interval = ""
-    if found.interval:
-        low, high = found.interval
-        interval = f", 95 % interval {low:.2f} to {high:.2f}"
-    return f"- {name}: quadratic kappa {found.quadratic:.2f}{interval}; linear {_figure(found.linear)}"
-
-
-def plot_table(table: AnnotationTable, path: Path, kind: str = "png") -> None:
-    """Draw the share of each label per range, all annotators together, as `png`, `svg` or `pdf`."""
-    require("matplotlib", "plots")
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 0.7 + 0.42 * len(table.ranges) + 0.8), layout="constrained")
-    panels = figure.subplots(1, 2, sharey=True)
-    names = [part.label for part in table.ranges]
-    for axes, question in zip(panels, QUESTIONS, strict=True):
-        counts = np.array([getattr(found, question) for found in table.together], float)
-        totals = counts.sum(axis=1)
-        shares = np.divide(100 * counts, totals[:, None], where=totals[:, None] > 0, out=np.zeros_like(counts))
-        before = np.zeros(len(names))
-        for label, color, ink in zip(
-            LABELS, ("#c2553f", "#e3b34c", "#3f7fb5"), ("white", "black", "white"), strict=True
-        ):
-            share = shares[:, label - 1]
-            axes.barh(names, share, left=before, color=color, label=str(label), height=0.72)
-            for row, (width, left) in enumerate(zip(share, before, strict=True)):
-                if width >= 6:
-                    axes.text(left + width / 2, row, f"{width:.0f}", ha="center", va="center", color=ink, fontsize=9)
-            before = before + share
-        axes.set_title("strength of the paraphrase" if question == "paraphrase" else "fluency of the translation")
-        axes.set_xlim(0, 100)
-        axes.set_xlabel("% of the labels")
-        axes.spines[["top", "right"]].set_visible(False)
-    panels[0].set_ylabel("paraphrase score")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right center", title="label", frameon=False)
-    # No version of a library and no date: the same table gives the same bytes.
-    about = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
-    figure.savefig(path, format=kind, dpi=130, metadata=about)
+def _label_counts(labels: np.ndarray) -> LabelCounts:
+    """Count the labels [measure, ...] of each question."""
+    counts = []
+    for row in labels[: len(QUESTIONS)]:
+        one, two, three = (int(np.count_nonzero(row == label)) for label in LABELS)
+        counts.append((one, two, three))
+    return LabelCounts(*counts)

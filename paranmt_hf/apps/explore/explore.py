@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from paranmt_hf.util.optional import require
 if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request
+    from starlette.responses import Response
 
 logger = logging.getLogger(__name__)
 FILES = {
@@ -45,8 +47,8 @@ HINT = (
     "Neighbours need an index: `paranmt search index CORPUS --out INDEX` makes one, and `paranmt explore page "
     "CORPUS --index INDEX` takes it."
 )
-MAX_PAGE = 1_000_000  # Pages beyond this one are reached by a narrower filter
 ReleaseSubset = Literal["default", "filtered", "sample"]
+Query = Mapping[str, str]  # Parameters of an address
 # The nearest sentences to a sentence, best first, with their cosines.
 Neighbours = Callable[[str, int], list[tuple[str, float]]]
 
@@ -119,61 +121,61 @@ def explore_app(explorer: Explorer, *, folder: str | Path, neighbours: Neighbour
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
 
-    def file(name: str) -> Response:
+    def ask(request: Request) -> Response:
+        question = request.path_params["question"]
+        try:
+            if question not in questions:
+                raise InputError(f"a question is one of {', '.join(questions)}, was {question!r}")
+            return JSONResponse(questions[question](request.query_params))
+        except InputError as error:
+            return JSONResponse({"error": str(error)}, status_code=400)
+
+    def file(request: Request) -> Response:
+        name = request.url.path.removeprefix("/") or "page.html"
         return Response(page_file(name), media_type=f"{FILES[name]}; charset=utf-8")
 
-    def answers(ask: Callable[[Any], dict[str, Any]]) -> Callable[[Request], JSONResponse]:
-        def answer(request: Request) -> JSONResponse:
-            try:
-                return JSONResponse(ask(request.query_params))
-            except InputError as error:
-                return JSONResponse({"error": str(error)}, status_code=400)
+    def view(query: Query) -> View:
+        return View.parse(query.items(), explorer.columns)
 
-        return answer
-
-    def view(query: Any) -> View:  # noqa: ANN401 - parameters of an address, of Starlette
-        return View.parse(query.multi_items(), explorer.columns)
-
-    def summary(query: Mapping[str, str]) -> dict[str, Any]:
+    def summary(query: Query) -> dict[str, Any]:
         found = summary_of(explorer, folder)
         if neighbours is None:
-            return {**found, "neighbours_hint": HINT}
-        return {
-            **found,
-            "neighbours": "The nearest sentences of the index, by the encoder that made it.",
-            "ask_any": True,
-        }
+            found["neighbours_hint"] = HINT
+        else:
+            found["neighbours"] = "The nearest sentences of the index, by the encoder that made it."
+            found["ask_any"] = True
+        return found
 
-    def rows(query: Mapping[str, str]) -> dict[str, Any]:
-        chosen, page = view(query), _whole(query, "page", MAX_PAGE)
+    def rows(query: Query) -> dict[str, Any]:
         found = explorer.rows(
-            chosen, sort=query.get("sort") or "id", descending=bool(query.get("descending")), page=page
+            view(query),
+            sort=query.get("sort") or "id",
+            descending=bool(query.get("descending")),
+            page=_whole(query, "page"),
         )
-        return {"total": explorer.count(chosen), "page_rows": PAGE_ROWS, "rows": found}
+        return {"total": explorer.count(view(query)), "page_rows": PAGE_ROWS, "rows": found}
 
-    def histograms(query: Mapping[str, str]) -> dict[str, Any]:
-        chosen = view(query)
-        return {"total": explorer.count(chosen), "counts": explorer.histograms(chosen)}
+    def histograms(query: Query) -> dict[str, Any]:
+        return {"total": explorer.count(view(query)), "counts": explorer.histograms(view(query))}
 
-    def examples(query: Mapping[str, str]) -> dict[str, Any]:
-        return {"ranges": explorer.examples(view(query), seed=_whole(query, "seed", MAX_PAGE))}
+    def examples(query: Query) -> dict[str, Any]:
+        return {"ranges": explorer.examples(view(query), seed=_whole(query, "seed"))}
 
-    def near(query: Mapping[str, str]) -> dict[str, Any]:
+    def near(query: Query) -> dict[str, Any]:
         if neighbours is None or not query.get("sentence"):
             raise InputError("neighbours need an index and a sentence")
         found = neighbours(query["sentence"], NEIGHBOURS)
         return {"neighbours": [{"sentence": sentence, "similarity": cosine} for sentence, cosine in found]}
 
-    asked = {"summary": summary, "rows": rows, "histograms": histograms, "examples": examples, "neighbours": near}
-    routes = [Route(f"/api/{name}", answers(ask)) for name, ask in asked.items()]
-    routes += [Route(f"/{name}", lambda request, name=name: file(name)) for name in FILES]
-    return Starlette(routes=[Route("/", lambda request: file("page.html")), *routes])
+    questions = {"summary": summary, "rows": rows, "histograms": histograms, "examples": examples, "neighbours": near}
+    routes = [Route(f"/{name}", file) for name in ("", *FILES)]
+    return Starlette(routes=[Route("/api/{question}", ask), *routes])
 
 
-def _whole(query: Mapping[str, str], name: str, largest: int) -> int:
+def _whole(query: Query, name: str) -> int:
     text = query.get(name) or "0"
-    if not text.isascii() or not text.isdigit() or len(text) > len(str(largest)) or int(text) > largest:
-        raise InputError(f"{name} must be a whole number from 0 to {largest:,}, was {text!r}")
+    if not re.fullmatch("[0-9]{1,6}", text):
+        raise InputError(f"{name} must be a whole number from 0 to 999,999, was {text!r}")
     return int(text)
 
 
@@ -209,11 +211,9 @@ def write_report(
         encoder = None if encoder == "none" else load(encoder)
     folder = Path(folder)
     with Explorer(folder) as explorer:
-        sample = [
-            row
-            for table in read_tables(checked_files(folder, "sample"), explorer.record.columns)
-            for row in table.to_pylist()
-        ]
+        sample = []
+        for table in read_tables(checked_files(folder, "sample"), explorer.record.columns):
+            sample += table.to_pylist()
         found: dict[str, Any] = {
             "summary": summary_of(explorer, folder.name),
             "page": PAGE_ROWS,
@@ -233,17 +233,19 @@ def write_report(
 
 def _report_neighbours(sentences: Sequence[str], encoder: Encoder) -> dict[str, list[tuple[int, float]]]:
     """Indices of the nearest other sentences of each sentence, with their cosines."""
-    distinct = list(dict.fromkeys(sentences))
-    index_of = {sentence: index for index, sentence in reversed(list(enumerate(sentences)))}
+    first: dict[str, int] = {}
+    for index, sentence in enumerate(sentences):
+        first.setdefault(sentence, index)
+    distinct = list(first)
     vectors = unit_vectors(np.asarray(encoder.encode(distinct), np.float32))
     cosines = vectors @ vectors.T
     np.fill_diagonal(cosines, -np.inf)
     count = min(REPORT_NEIGHBOURS, len(distinct) - 1)
     best = np.argsort(-cosines, axis=1, kind="stable")[:, :count]
-    return {
-        sentence: [(index_of[distinct[other]], round(float(cosines[row, other]), 4)) for other in best[row]]
-        for row, sentence in enumerate(distinct)
-    }
+    found = {}
+    for row, sentence in enumerate(distinct):
+        found[sentence] = [(first[distinct[other]], round(float(cosines[row, other]), 4)) for other in best[row]]
+    return found
 
 
 def _page(found: dict[str, Any]) -> str:

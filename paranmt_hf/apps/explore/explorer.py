@@ -2,19 +2,18 @@
 
 Numeric columns are read from the files each time, which takes hundredths of a second for a million rows. The text is
 kept in lower case if it fits into memory, which makes a search five times as fast, and the ids of the rows that
-contain a text are cached.
+contain the last text are remembered.
 """
 
 from __future__ import annotations
 
 import math
 import threading
-from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import pyarrow.parquet as pq
 
@@ -45,27 +44,27 @@ class View:
     @classmethod
     def parse(cls, items: Iterable[tuple[str, str]], columns: Collection[str]) -> View:
         """Read a view from URL parameters such as `min.para_score=0.4`; other names are ignored."""
-        ranges: dict[str, list[float | None]] = {}
-        text, side, origin = "", "either", None
-        for name, value in items:
+        ranges: dict[str, Interval] = {}
+        given = {name: value for name, value in items if value}
+        for name, value in given.items():
             bound, _, column = name.partition(".")
-            if not value:
+            if bound not in ("min", "max") or not column:
                 continue
-            if bound in ("min", "max") and column:
-                if column not in columns:
-                    raise InputError(f"{column!r} is not a numeric column of this corpus; it has {', '.join(columns)}")
-                ranges.setdefault(column, [None, None])[bound == "max"] = _number(name, value)
-            elif name == "text":
-                text = value
-            elif name == "side":
-                side = value
-            elif name == "origin":
-                origin = value
+            if column not in columns:
+                raise InputError(f"{column!r} is not a numeric column of this corpus; it has {', '.join(columns)}")
+            low, high = ranges.get(column, (None, None))
+            if bound == "min":
+                low = _number(name, value)
+            else:
+                high = _number(name, value)
+            ranges[column] = (low, high)
+        text = given.get("text", "")
+        side = given.get("side", "either")
         if side not in get_args(Side):
             raise InputError(f"side must be one of {', '.join(get_args(Side))}, was {side!r}")
         if len(text) > MAX_TEXT:
             raise InputError(f"text must have at most {MAX_TEXT:,} characters, has {len(text):,}")
-        return cls({name: (low, high) for name, (low, high) in ranges.items()}, text, side, origin)  # type: ignore[arg-type]
+        return cls(ranges, text, cast(Side, side), given.get("origin"))
 
     def condition(self) -> tuple[str, list[float | str]]:
         """The view without its text as an SQL condition with `?`, and the values of its placeholders."""
@@ -73,8 +72,8 @@ class View:
         values: list[float | str] = []
         for column, bounds in self.ranges.items():
             for sign, bound in zip((">=", "<="), bounds, strict=True):
+                # In the precision of the scores: the 0.7 that is shown is the 0.7 that the column holds.
                 if bound is not None:
-                    # In the precision of the scores: the 0.7 that is shown is the 0.7 that the column holds.
                     parts.append(f'"{column}" {sign} ?::FLOAT')
                     values.append(bound)
         if self.origin is not None:
@@ -138,21 +137,17 @@ def _round_width(width: float, *, whole: bool) -> float:
 
 
 PAGE_ROWS = 50
-TEXTS = 8  # Texts whose rows are remembered
-TEXT_SHARE = 2  # The text may take half of the memory
-ORIGINS = 200  # Origins that are counted; the rarest ones of a corpus with more are left out
-NUMERIC = frozenset(
-    column.name for column in COLUMNS if str(column.type).startswith(("int", "float")) and column.name != "id"
-)
+MAX_ORIGINS = 200  # The rarest origins of a corpus with more are left out
+NUMERIC = {column.name for column in COLUMNS if str(column.type).startswith(("int", "float")) and column.name != "id"}
 
 
 class Explorer:
     """Queries of a corpus. A context manager; queries of several threads run one after the other.
 
-    Queries that need more than `memory` bytes spill to disk.
+    Large queries spill to disk. The text is kept in memory if it has at most `text_bytes`.
     """
 
-    def __init__(self, folder: Path, *, config: str = "default", memory: int = MEMORY_BYTES) -> None:
+    def __init__(self, folder: Path, *, config: str = "default", text_bytes: int = MEMORY_BYTES // 2) -> None:
         self._record_file = Path(folder) / ReleaseRecord.FILE
         self._record_bytes = self._record_file.read_bytes() if self._record_file.is_file() else b""
         files = release_files(Path(folder), config)
@@ -165,17 +160,31 @@ class Explorer:
         self.columns = [name for name in self._shown if name in NUMERIC]
         # What tells a row from all others.
         self._key = f"id * {MOST_RANKS} + rank" if "rank" in present else "id"
-        self._open = database(memory=memory, extra="explore")
-        self._connection = self._open.__enter__()
+        self._database = database(extra="explore")
+        self._connection = self._database.__enter__()
         self._read_error = require("duckdb", "explore").Error
-        self._table, self._lock = as_table(files), threading.Lock()
+        self._table = as_table(files)
+        self._lock = threading.Lock()
         # The text in lower case: a query, or a table in memory.
         lower = ", ".join(f"lower({side}) AS {side}" for side in SIDES)
         self._lower = f"(SELECT {self._key} AS key, {lower} FROM {self._table})"
-        self._memory = memory
-        self._texts: OrderedDict[tuple[str, tuple[str, ...]], str] = OrderedDict()
-        self._made = 0
+        # What the table `found` was searched for: a text in lower case, and the sides.
+        self._found: tuple[str, tuple[str, ...]] | None = None
         self.bins: dict[str, Bins] = {}
+        self._keeps_text = self.record.configs[config].bytes <= text_bytes
+
+    def __enter__(self) -> Explorer:
+        """Find what values the columns have."""
+        with self._reading():
+            if self._keeps_text:
+                self._connection.execute(f"CREATE TEMP TABLE lower_case AS {self._lower}")
+                self._lower = "lower_case"
+            for name in self.columns:
+                self.bins[name] = self._bins(name)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._database.__exit__(None, None, None)
 
     def check_unchanged(self) -> None:
         """Reject a corpus that another command has replaced, whose rows would mix with those that were read."""
@@ -196,54 +205,36 @@ class Explorer:
                 raise
             self.check_unchanged()
 
-    def __enter__(self) -> Explorer:
-        """Find what values the columns have."""
-        with self._reading():
-            if TEXT_SHARE * self.record.configs[self.config].bytes < self._memory:
-                self._connection.execute(f"CREATE TEMP TABLE lower_case AS {self._lower}")
-                self._lower = "lower_case"
-            self.bins = {name: self._bins(name) for name in self.columns}
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._open.__exit__(None, None, None)
+    def _rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._connection.execute(query, values).fetchall()
 
     def _bins(self, column: str) -> Bins:
         query = f'SELECT min("{column}"), max("{column}"), quantile_disc("{column}", 0.995) FROM {self._table}'
-        lowest, highest, usual = self._connection.execute(query).fetchall()[0]
+        lowest, highest, usual = self._rows(query)[0]
         whole = not str(next(entry.type for entry in COLUMNS if entry.name == column)).startswith("float")
         return bins_of(lowest, highest, usual, whole=whole)
 
     def _condition(self, view: View) -> tuple[str, list[Any]]:
-        """Convert a view to an SQL condition; rows that contain its text are searched once and remembered."""
+        """Convert a view to an SQL condition, and find the rows that contain its text."""
         condition, values = view.condition()
         if view.origin is not None and "origin" not in self._shown:
             raise InputError("this corpus has no column 'origin'")
         if not view.text:
             return condition, values
-        return f"{condition} AND {self._key} IN (SELECT key FROM {self._find(view)})", values
-
-    def _find(self, view: View) -> str:
         # Upper and lower case alike; a sentence and a text that differ in how an accent is coded differ.
-        key = (view.text.lower(), view.sides())
-        if key in self._texts:
-            self._texts.move_to_end(key)
-            return self._texts[key]
-        self._made += 1
-        name = f"text_{self._made}"
-        contains = " OR ".join(f"contains({side}, ?)" for side in key[1])
-        query = f"CREATE TEMP TABLE {name} AS SELECT key FROM {self._lower} WHERE {contains}"
-        self._connection.execute(query, [key[0]] * len(key[1]))
-        self._texts[key] = name
-        if len(self._texts) > TEXTS:
-            self._connection.execute(f"DROP TABLE {self._texts.popitem(last=False)[1]}")
-        return name
+        wanted = (view.text.lower(), view.sides())
+        # The page asks several questions about each text.
+        if self._found != wanted:
+            contains = " OR ".join(f"contains({side}, ?)" for side in view.sides())
+            query = f"CREATE OR REPLACE TEMP TABLE found AS SELECT key FROM {self._lower} WHERE {contains}"
+            self._connection.execute(query, [wanted[0]] * len(view.sides()))
+            self._found = wanted
+        return f"{condition} AND {self._key} IN (SELECT key FROM found)", values
 
     def count(self, view: View) -> int:
         with self._reading():
             condition, values = self._condition(view)
-            query = f"SELECT count(*) FROM {self._table} WHERE {condition}"
-            return int(self._connection.execute(query, values).fetchall()[0][0])
+            return int(self._rows(f"SELECT count(*) FROM {self._table} WHERE {condition}", values)[0][0])
 
     def rows(
         self, view: View, *, sort: str = "id", descending: bool = False, page: int = 0, rows: int = PAGE_ROWS
@@ -257,18 +248,18 @@ class Explorer:
             # Only the keys are sorted; whole rows are read of those that are shown.
             part = f"ORDER BY {order} LIMIT {rows:d} OFFSET {page * rows:d}"
             query = f"SELECT {self._key} FROM {self._table} WHERE {condition} {part}"
-            keys = [row[0] for row in self._connection.execute(query, values).fetchall()]
-            return self._rows_of(keys)
+            return self._whole_rows([row[0] for row in self._rows(query, values)])
 
-    def _rows_of(self, keys: Sequence[int]) -> list[dict[str, Any]]:
+    def _whole_rows(self, keys: Sequence[int]) -> list[dict[str, Any]]:
         """Read whole rows, in the order of `keys`."""
         if not keys:
             return []
         wanted = ", ".join(str(int(number)) for number in keys)
         names = ", ".join(f'"{name}"' for name in self._shown)
         query = f"SELECT {self._key}, {names} FROM {self._table} WHERE {self._key} IN ({wanted})"
-        rows = self._connection.execute(query).fetchall()
-        found = {key: dict(zip(self._shown, values, strict=True)) for key, *values in rows}
+        found = {}
+        for key, *values in self._rows(query):
+            found[key] = dict(zip(self._shown, values, strict=True))
         return [found[number] for number in keys]
 
     def histograms(self, view: View) -> dict[str, list[int]]:
@@ -285,7 +276,7 @@ class Explorer:
         known = f'{condition} AND "{column}" IS NOT NULL'
         query = f"SELECT {number} AS bin, count(*) FROM {self._table} WHERE {known} GROUP BY bin"
         counts = [0] * bins.count
-        for index, count in self._connection.execute(query, values).fetchall():
+        for index, count in self._rows(query, values):
             counts[int(index)] = count
         return counts
 
@@ -297,12 +288,12 @@ class Explorer:
             columns = f"{self._key} AS key, CASE {case} ELSE {len(EDGES)} END AS part"
             inner = f"SELECT {columns} FROM {self._table} WHERE {condition}"
             query = f"SELECT part, count(*), arg_min(key, hash(key + {seed:d}), {each:d}) FROM ({inner}) GROUP BY part"
-            found = {part: (count, keys) for part, count, keys in self._connection.execute(query, values).fetchall()}
-            drawn = [found.get(part, (0, [])) for part in range(len(SCORE_RANGES))]
-            return [
-                {"range": name, "rows": count, "examples": self._rows_of(keys)}
-                for name, (count, keys) in zip(SCORE_RANGES, drawn, strict=True)
-            ]
+            found = {part: (count, keys) for part, count, keys in self._rows(query, values)}
+            ranges = []
+            for part, name in enumerate(SCORE_RANGES):
+                count, keys = found.get(part, (0, []))
+                ranges.append({"range": name, "rows": count, "examples": self._whole_rows(keys)})
+            return ranges
 
     def origins(self) -> dict[str, int]:
         """Count the rows of each origin, most frequent first; empty if the corpus has no such column."""
@@ -311,9 +302,9 @@ class Explorer:
         with self._reading():
             query = (
                 f"SELECT origin, count(*) AS rows FROM {self._table} WHERE origin IS NOT NULL GROUP BY origin "
-                f"ORDER BY rows DESC, origin LIMIT {ORIGINS}"
+                f"ORDER BY rows DESC, origin LIMIT {MAX_ORIGINS}"
             )
-            return dict(self._connection.execute(query).fetchall())
+            return dict(self._rows(query))
 
     def summary(self) -> Mapping[str, Any]:
         """What is known of the corpus without a query: its record, bins, and origins."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 import secrets
 import time
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -30,39 +27,34 @@ from paranmt_hf.util.wording import brief
 from paranmt_hf.version import __version__
 
 EMBEDDINGS, MODELS, HEALTH = "/v1/embeddings", "/v1/models", "/health"
-SLOWEST = 10_000  # Bytes of a body for which a client gets one more second
-BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)  # Seconds, upper ends of the buckets
 
 
 class Metrics:
-    """Counts requests, errors and sentences, and how long answers took, for Prometheus."""
+    """Counts requests and sentences, and how long answers took, for Prometheus."""
 
     def __init__(self) -> None:
-        self.requests, self.sentences = Counter[tuple[str, int]](), 0
-        self._seconds: dict[str, float] = {}
-        self._buckets: dict[str, list[int]] = {}
+        self.requests = Counter[tuple[str, int]]()
+        self.sentences = 0
+        # Of each route: seconds of all answers, and their number.
+        self._seconds: dict[str, tuple[float, int]] = {}
 
     def count(self, route: str, status: int, seconds: float) -> None:
         """Count an answered request."""
         self.requests[route, status] += 1
-        self._seconds[route] = self._seconds.get(route, 0) + seconds
-        self._buckets.setdefault(route, [0] * (len(BOUNDS) + 1))[bisect_left(BOUNDS, seconds)] += 1
+        total, answers = self._seconds.get(route, (0.0, 0))
+        self._seconds[route] = total + seconds, answers + 1
 
     def text(self) -> str:
         """Format all figures as Prometheus reads them."""
-        lines, errors = ["# TYPE paranmt_requests_total counter"], Counter[str]()
+        lines = ["# TYPE paranmt_requests_total counter"]
         for (route, status), number in sorted(self.requests.items()):
             lines.append(f'paranmt_requests_total{{route="{route}",status="{status}"}} {number}')
-            errors[route] += number if status >= 400 else 0
-        lines.append("# TYPE paranmt_errors_total counter")
-        lines += [f'paranmt_errors_total{{route="{route}"}} {number}' for route, number in errors.items()]
-        lines += ["# TYPE paranmt_sentences_total counter", f"paranmt_sentences_total {self.sentences}"]
-        lines.append("# TYPE paranmt_request_seconds histogram")
-        for route, counts in sorted(self._buckets.items()):
-            for bound, number in zip((*BOUNDS, "+Inf"), accumulate(counts), strict=True):
-                lines.append(f'paranmt_request_seconds_bucket{{route="{route}",le="{bound}"}} {number}')
-            lines.append(f'paranmt_request_seconds_sum{{route="{route}"}} {self._seconds[route]:.6f}')
-            lines.append(f'paranmt_request_seconds_count{{route="{route}"}} {sum(counts)}')
+        lines.append("# TYPE paranmt_sentences_total counter")
+        lines.append(f"paranmt_sentences_total {self.sentences}")
+        lines.append("# TYPE paranmt_request_seconds summary")
+        for route, (seconds, answers) in sorted(self._seconds.items()):
+            lines.append(f'paranmt_request_seconds_sum{{route="{route}"}} {seconds:.6f}')
+            lines.append(f'paranmt_request_seconds_count{{route="{route}"}} {answers}')
         return "\n".join(lines) + "\n"
 
 
@@ -72,7 +64,6 @@ class ServeApp:
     Args:
         vectors: The vectors of the encoder.
         names: Names by which clients know it, the main one first.
-        any_model: Whether requests for other models are answered too.
         limits: Largest sizes of a request.
         token: What requests must bring; None if nothing.
         hosts: Names of hosts that requests may be for, so that a page of another site whose name leads here is
@@ -85,22 +76,28 @@ class ServeApp:
         vectors: SentenceVectors,
         names: Sequence[str],
         *,
-        any_model: bool = False,
         limits: ServeLimits | None = None,
         token: str | None = None,
         hosts: Sequence[str] | None = None,
         origins: Sequence[str] = (),
     ) -> None:
         self.counts = Metrics()
-        self._vectors, self._names, self._any_model = vectors, list(names), any_model
-        self._limits, self._token = limits or ServeLimits(), token
+        self._vectors = vectors
+        self._names = list(names)
+        self._limits = limits or ServeLimits()
+        self._token = token
         self._hosts = None if hosts is None else [name.lower() for name in hosts]
         self._started = int(time.time())
-        post = {EMBEDDINGS: self.embeddings, "/embed": self.embed, "/similarity": self.similarity}
-        get = {MODELS: self.models, "/info": self.info, HEALTH: self.health, "/metrics": self.metrics}
-        self._known = {*post, *get}
-        routes = [Route(path, handler, methods=["POST"]) for path, handler in post.items()]
-        routes += [Route(path, handler) for path, handler in get.items()]
+        routes = [
+            Route(EMBEDDINGS, self.embeddings, methods=["POST"]),
+            Route("/embed", self.embed, methods=["POST"]),
+            Route("/similarity", self.similarity, methods=["POST"]),
+            Route(MODELS, self.models),
+            Route("/info", self.info),
+            Route(HEALTH, self.health),
+            Route("/metrics", self.metrics),
+        ]
+        self._known = {route.path for route in routes}
         # The names of models may have slashes.
         routes.append(Route(f"{MODELS}/{{name:path}}", self.model))
         refused = dict.fromkeys((InputError, HTTPException, ClientDisconnect, Exception), _refuse)
@@ -116,7 +113,8 @@ class ServeApp:
         if scope["type"] != "http":
             return await self._routes(scope, receive, send)
         path = scope["path"].rstrip("/") or "/"
-        started, status, scope = time.perf_counter(), 500, {**scope, "path": path}
+        started = time.perf_counter()
+        status = 500
 
         async def send_noted(message: Message) -> None:
             nonlocal status
@@ -124,26 +122,25 @@ class ServeApp:
             await send(message)
 
         try:
-            await self._app(scope, receive, send_noted)
+            await self._app({**scope, "path": path}, receive, send_noted)
         finally:
             route = MODELS if path.startswith(f"{MODELS}/") else path
-            self.counts.count(route if route in self._known else "other", status, time.perf_counter() - started)
+            if route not in self._known:
+                route = "other"
+            self.counts.count(route, status, time.perf_counter() - started)
 
     async def _admitted(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request that is for this host and brings the token; anything may ask for the health."""
         app: App = self._routes
         if scope["path"] != HEALTH:
-            error = self._refusal(scope)
-            app = self._routes if error is None else await _refuse(Request(scope), error)
+            request = Request(scope)
+            if self._hosts is not None and _host_of(request) not in self._hosts:
+                known = ", ".join(self._hosts)
+                app = _refuse(request, HTTPException(403, f"this server is {known}; --hosts adds names"))
+            elif self._token is not None and not _has_token(request, self._token):
+                error = HTTPException(401, "this server needs its token, as `Authorization: Bearer TOKEN`")
+                app = _refuse(request, error)
         await app(scope, receive, send)
-
-    def _refusal(self, scope: Message) -> HTTPException | None:
-        """Why a request is not answered; None if it is."""
-        if self._hosts is not None and _host_of(scope) not in self._hosts:
-            return HTTPException(403, f"this server answers requests for {', '.join(self._hosts)}; --hosts adds names")
-        if self._token is not None and not _has_token(scope, self._token):
-            return HTTPException(401, "this server needs its token, as `Authorization: Bearer TOKEN`")
-        return None
 
     async def embeddings(self, request: Request) -> Response:
         values = await self._values(request)
@@ -172,7 +169,7 @@ class ServeApp:
         """Check the name of a model."""
         if not isinstance(name, str):
             raise InputError(f"model must be a text, was {brief(name)}", option="model")
-        if name not in self._names and not self._any_model:
+        if name not in self._names:
             known = " or ".join(map(repr, self._names))
             raise HTTPException(404, f"this server has the model {known}, not {brief(name)}")
         return name
@@ -194,12 +191,19 @@ class ServeApp:
         return _json(np.asarray(self._vectors.encoder.similarity(vectors[:1], vectors[1:]), np.float32)[0])
 
     async def info(self, request: Request) -> Response:
-        vectors, limits = self._vectors, self._limits
-        model = {"model_id": self._names[0], "model_sha": vectors.revision, "model_dtype": "float32"}
-        sizes = {"max_client_batch_size": limits.sentences, "max_characters": limits.characters}
-        pooling = {"pooling": "mean"} if vectors.is_average else {}
-        about = {"model_type": {"embedding": pooling}, "dimension": vectors.dimension, "version": __version__}
-        return _json({**model, **about, **sizes, "max_body": limits.body})
+        return _json(
+            {
+                "model_id": self._names[0],
+                "model_sha": self._vectors.revision,
+                "model_dtype": "float32",
+                "model_type": {"embedding": {"pooling": "mean"} if self._vectors.is_average else {}},
+                "dimension": self._vectors.dimension,
+                "version": __version__,
+                "max_client_batch_size": self._limits.sentences,
+                "max_characters": self._limits.characters,
+                "max_body": self._limits.body,
+            }
+        )
 
     async def health(self, request: Request) -> Response:
         return Response()
@@ -209,21 +213,11 @@ class ServeApp:
 
     async def _values(self, request: Request) -> dict[str, Any]:
         """Read the JSON object of a request."""
-        body, limits = bytearray(), self._limits
-        latest = asyncio.get_running_loop().time() + limits.seconds
-        try:
-            async with asyncio.timeout_at(latest) as timeout:
-                async for part in request.stream():
-                    body += part
-                    if len(body) > limits.body:
-                        raise HTTPException(413, f"a request may have {limits.body:,} bytes")
-                    timeout.reschedule(latest + len(body) / SLOWEST)
-        except TimeoutError:
-            raise HTTPException(
-                408,
-                f"the body of a request must arrive within {limits.seconds} seconds, and one more for each "
-                f"{SLOWEST:,} bytes",
-            ) from None
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > self._limits.body:
+                raise HTTPException(413, f"a request may have {self._limits.body:,} bytes")
         try:
             values = _parsed(body)
         except (ValueError, RecursionError) as error:
@@ -236,7 +230,8 @@ class ServeApp:
 
     def _sentences(self, values: dict[str, Any], field: str, *, cut: bool = False) -> list[str]:
         """Check the sentences of a request, and count them."""
-        given, limits = values.get(field), self._limits
+        given = values.get(field)
+        limits = self._limits
         sentences = [given] if isinstance(given, str) else given
         if sentences == []:
             raise InputError(f"{field} is an empty list; expected at least one text", option=field)
@@ -268,41 +263,53 @@ def _parsed(body: bytearray) -> Any:  # noqa: ANN401 - JSON
     return orjson.loads(with_whole_characters([whole])[0])
 
 
-def _host_of(scope: Message) -> str:
+def _host_of(request: Request) -> str:
     """Name of the host that a request is for, without the port; empty if it names none."""
-    given = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
+    given = request.headers.get("host", "").lower()
     if given.startswith("["):
         return given.partition("]")[0] + "]"
-    return given.partition(":")[0].lower()
+    return given.partition(":")[0]
 
 
-def _has_token(scope: Message, token: str) -> bool:
-    given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-    kind, _, found = given.partition(b" ")
-    return secrets.compare_digest(found.strip(), token.encode()) and kind.lower() == b"bearer"
+def _has_token(request: Request, token: str) -> bool:
+    kind, _, found = request.headers.get("authorization", "").partition(" ")
+    # Bytes, because texts with other than ASCII characters cannot be compared in constant time.
+    return secrets.compare_digest(found.strip().encode(), token.encode()) and kind.lower() == "bearer"
 
 
-async def _refuse(request: Request, error: Exception) -> Response:
+def _refuse(request: Request, error: Exception) -> Response:
     """Answer with an error in the form of OpenAI or of text-embeddings-inference."""
     path = request.url.path
-    status, text, field = 500, "a fault of the server, which its log shows", None
+    status = 500
+    text = "a fault of the server, which its log shows"
+    field = None
+    headers: dict[str, str] = {}
     if isinstance(error, HTTPException):
-        status, text = error.status_code, error.detail
+        status = error.status_code
+        text = error.detail
+        # The router says which methods there are.
+        headers = dict(error.headers or {})
     elif isinstance(error, InputError):
-        status, text, field = 400 if path == EMBEDDINGS else 422, str(error), error.option
+        status = 400 if path == EMBEDDINGS else 422
+        text = str(error)
+        field = error.option
     elif isinstance(error, ClientDisconnect):
-        status, text = 400, "the request ended early"
-    values: dict[str, Any] = {"error": text, "error_type": "Validation" if status < 500 else "Backend"}
-    if path.startswith("/v1/"):
-        of_model = path == EMBEDDINGS or path.startswith(f"{MODELS}/")
-        codes = {401: "invalid_api_key", 404: "model_not_found" if of_model else "unknown_url"}
-        kind = "invalid_request_error" if status < 500 else "server_error"
-        values = {"error": {"message": text, "type": kind, "param": field, "code": codes.get(status)}}
-    # After these the rest of the body may still come, which nobody reads.
-    headers = {401: {"WWW-Authenticate": "Bearer"}, 408: {"Connection": "close"}, 413: {"Connection": "close"}}
-    # The router says which methods there are.
-    allowed = error.headers if isinstance(error, HTTPException) and status == 405 else None
-    return _json(values, status, headers.get(status) or allowed)
+        status = 400
+        text = "the request ended early"
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if status == 413:
+        # The rest of the body may still come, which nobody reads.
+        headers["Connection"] = "close"
+    if not path.startswith("/v1/"):
+        return _json({"error": text, "error_type": "Validation" if status < 500 else "Backend"}, status, headers)
+    code = None
+    if status == 401:
+        code = "invalid_api_key"
+    elif status == 404:
+        code = "model_not_found" if path.startswith((EMBEDDINGS, f"{MODELS}/")) else "unknown_url"
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    return _json({"error": {"message": text, "type": kind, "param": field, "code": code}}, status, headers)
 
 
 def _json(values: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:

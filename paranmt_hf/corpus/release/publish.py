@@ -24,31 +24,22 @@ def check_release(folder: Path, license: str | None = None) -> ReleaseRecord:
     if license is not None:
         record = record.with_license(str(License.parse(license)))
         record.check_terms(license)
-    else:
-        _check_license(folder, record)
-    return record
-
-
-def _check_license(folder: Path, record: ReleaseRecord) -> None:
-    """Reject a licence that differs between record and card, and one that the Hub does not accept."""
-    stated = record.license
+        return record
     card = card_header(folder / "README.md")
-    others = {f"{RELEASE_RECORD} under 'settings.release'": str(record.settings["release"].get("license"))}
-    if card:
-        others["README.md"] = str(License.of_header(card))
-    for place, other in others.items():
-        if other != stated:
-            raise InputError(
-                f"{folder / RELEASE_RECORD} states the licence {stated!r} and {place} {other!r}, so one was edited; "
-                "undo that, or give the one that holds as `license`",
-                option="license",
-            )
+    if card and str(License.of_header(card)) != record.license:
+        raise InputError(
+            f"{folder / RELEASE_RECORD} states the licence {record.license!r} and README.md another one, so one was "
+            "edited; undo that, or give the one that holds as `license`",
+            option="license",
+        )
     try:
-        License.parse(stated)
+        License.parse(record.license)
     except InputError as error:
         raise InputError(
-            f"{folder} is under the licence {stated!r}, which the Hub does not accept: {error}", option="license"
+            f"{folder} is under the licence {record.license!r}, which the Hub does not accept: {error}",
+            option="license",
         ) from None
+    return record
 
 
 def plan_release(folder: Path, about: About, results: Sequence[Any] = ()) -> PublishPlan:

@@ -158,14 +158,14 @@ def test_back_undo_skip_and_note(page, person):
     wait(lambda: stored(store, "Ada")[order[1]].strength == 4)
     ada.press("s")
     ada.at(3)
-    assert stored(store, "Ada")[order[1]].said == (None, None, True, "")
+    assert stored(store, "Ada")[order[1]].content == (None, None, True, "")
     assert ada.text("count") == "2 of 6 done"
     ada.press("u")
     ada.at(2)
-    assert stored(store, "Ada")[order[1]].said == (4, None, False, "")
+    assert stored(store, "Ada")[order[1]].content == (4, None, False, "")
     ada.press("u", "u")
     ada.at(1)
-    assert stored(store, "Ada")[order[0]].said == (5, None, False, "")
+    assert stored(store, "Ada")[order[0]].content == (5, None, False, "")
     ada.press("2")
     ada.at(2)
     ada.press(webdriver.Keys.ARROW_LEFT)
@@ -177,16 +177,16 @@ def test_back_undo_skip_and_note(page, person):
     wait(lambda: ada.text("state") == "stored, note stored")
     ada.press(webdriver.Keys.ARROW_UP, "3")
     wait(lambda: stored(store, "Ada")[order[0]].strength == 3)
-    assert stored(store, "Ada")[order[0]].said == (3, 2, False, "us 3")
+    assert stored(store, "Ada")[order[0]].content == (3, 2, False, "us 3")
     ada.press("n", " and")
     wait(lambda: stored(store, "Ada")[order[0]].note == "us 3 and")
     ada.press(" more", webdriver.Keys.ESCAPE)
     wait(lambda: stored(store, "Ada")[order[0]].note == "us 3 and more")
     # What was written at once is taken back at once.
     ada.press("u")
-    wait(lambda: stored(store, "Ada")[order[0]].said == (3, 2, False, "us 3"))
+    wait(lambda: stored(store, "Ada")[order[0]].content == (3, 2, False, "us 3"))
     ada.press("u", "u")
-    wait(lambda: stored(store, "Ada")[order[0]].said == (5, 2, False, ""))
+    wait(lambda: stored(store, "Ada")[order[0]].content == (5, 2, False, ""))
 
 
 def test_a_note_that_is_begun_while_an_answer_is_on_its_way(page, person, judged):
@@ -202,7 +202,7 @@ def test_a_note_that_is_begun_while_an_answer_is_on_its_way(page, person, judged
     ada.press(" so", webdriver.Keys.ESCAPE)
     wait(lambda: ada.text("state") == "stored, note stored")
     assert ada.text("position") == "Pair 1 of 6"
-    assert stored(store, "Ada")[presented(sample, "Ada")[0][0]].said == (5, 3, False, "so so")
+    assert stored(store, "Ada")[presented(sample, "Ada")[0][0]].content == (5, 3, False, "so so")
     ada.press(webdriver.Keys.ARROW_RIGHT)
     ada.at(2)
     assert not ada.shown("note-box")
@@ -251,15 +251,15 @@ def test_one_person_in_two_windows(page, person):
     other.press(webdriver.Keys.ARROW_UP, "0", "1")
     other.at(2)
     assert not other.shown("alert")
-    assert stored(store, "Ada")[presented(sample, "Ada")[0][0]].said == (0, 1, False, "")
+    assert stored(store, "Ada")[presented(sample, "Ada")[0][0]].content == (0, 1, False, "")
 
 
-def test_what_is_not_stored_is_not_shown(page, person, judged, monkeypatch):
+def test_what_is_not_stored_is_not_shown(page, person, judged):
     sample, store, _ = page
     ada = person("Ada")
     ada.at(1)
     # As a full disk would: the program answers that it cannot.
-    monkeypatch.setattr("paranmt_hf.apps.annotate.answers.WAIT_SECONDS", 0.01)
+    store.wait = 0.01
     with FileLock(judged / ".answers.json.lock"):
         ada.press("53")
         wait(lambda: ada.shown("alert"))
@@ -269,7 +269,7 @@ def test_what_is_not_stored_is_not_shown(page, person, judged, monkeypatch):
     # What was typed behind it was dropped, and now it works.
     ada.press("4")
     wait(lambda: not ada.shown("alert"))
-    assert stored(store, "Ada")[presented(sample, "Ada")[0][0]].said == (4, None, False, "")
+    assert stored(store, "Ada")[presented(sample, "Ada")[0][0]].content == (4, None, False, "")
 
 
 def test_a_name_that_is_none_can_be_corrected(page, person, browser):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paranmt_hf.apps.annotate.answers import AnswerStore, Imported, Rating, add_answers, read_csv, sample_mark, to_csv
+from paranmt_hf.apps.annotate.answers import AnswerStore, Imported, Rating, read_csv, sample_mark, to_csv
 from tests.refused import refused
 
 WHEN = "2026-11-22T10:00:00+00:00"
@@ -128,28 +128,17 @@ def test_files_that_are_no_answers(sample, path):
             read_csv(path, sample)
 
 
-def test_adding(sample, path, tmp_path):
+def test_adding(sample, tmp_path):
     store = AnswerStore(tmp_path / "answers.json", sample)
     store.put("Ada", 0, Rating(5, 3))
     same, new, other = ("ada", 0, Rating(5, 3)), ("Ada", 1, Rating(2)), ("ADA", 0, Rating(4, 3))
-    assert add_answers(store, [same, new], path, replace_others=False) == Imported(1, 0, 1)
+    assert store.merge([same, new], replace=False) == Imported(1, 0, 1)
     with refused():
-        add_answers(store, [("Grace", 1, Rating(1)), other], path, replace_others=False)
+        store.merge([("Grace", 1, Rating(1)), other], replace=False)
     assert list(store.answers()) == ["Ada"]
-    assert add_answers(store, [other], path, replace_others=True) == Imported(0, 1, 0)
+    assert store.merge([other], replace=True) == Imported(0, 1, 0)
     found = store.answers()["Ada"]
     assert (found[0].strength, found[0].revision, found[1].strength) == (4, 2, 2)
     # What was taken back stands in nobody's way.
     store.put("Ada", 1, Rating(revision=1))
-    assert add_answers(store, [new], path, replace_others=False) == Imported(1, 0, 0)
-
-
-def test_an_answer_that_is_given_meanwhile(sample, path, tmp_path, monkeypatch):
-    store = AnswerStore(tmp_path / "answers.json", sample)
-    answers, first = store.answers, [{}]
-    store.put("Ada", 1, Rating(5, 3))
-    monkeypatch.setattr(store, "answers", lambda: first.pop() if first else answers())
-    with refused():
-        add_answers(store, [("Ada", 0, Rating(1)), ("Ada", 1, Rating(2))], path, replace_others=False)
-    monkeypatch.undo()
-    assert list(store.answers()["Ada"]) == [1]
+    assert store.merge([new], replace=False) == Imported(1, 0, 0)

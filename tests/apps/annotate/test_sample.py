@@ -187,8 +187,3 @@ def test_quantiles_are_exact(values, count):
     found = range_of(scores, ranges)
     expected = np.searchsorted(np.array(edges), scores, side="left")
     assert found.tolist() == expected.tolist()
-
-
-def test_no_scores():
-    with refused():
-        equal_ranges(np.empty(0, np.float32), 5)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from paranmt_hf.apps.annotate.answers import Rating
-from paranmt_hf.apps.annotate.table import agreement, annotation_table, plot_table, weighted_kappa
+from paranmt_hf.apps.annotate.table import agreement, annotation_table, weighted_kappa
 from tests.apps.annotate.toys import toy_sample
 from tests.refused import refused
 
@@ -120,16 +120,6 @@ def test_nobody(sample):
     for answers in ({}, {"Ada": {0: Rating(skipped=True), 1: Rating()}}):
         with refused():
             annotation_table(sample, answers)
-
-
-@pytest.mark.slow
-def test_picture(sample, answers, tmp_path, drawing):
-    table = annotation_table(sample, answers)
-    for kind, start in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
-        plot_table(table, tmp_path / f"table.{kind}", kind)
-        assert (tmp_path / f"table.{kind}").read_bytes().startswith(start)
-    plot_table(table, tmp_path / "again.png", "png")
-    assert (tmp_path / "again.png").read_bytes() == (tmp_path / "table.png").read_bytes()
 
 
 def test_by_hand():

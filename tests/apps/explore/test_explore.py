@@ -54,7 +54,7 @@ def test_answers(client, made):
     ("address", "message"),
     [
         ("rows?min.nothing=1", "'nothing' is not a numeric column of this corpus"),
-        ("rows?page=-1", "page must be a whole number from 0 to 1,000,000, was '-1'"),
+        ("rows?page=-1", "page must be a whole number from 0 to 999,999, was '-1'"),
         ("rows?page=²", "page must be a whole number"),
         ("rows?page=99999999999999999999", "page must be a whole number"),
         ("rows?sort=reference", "cannot sort by 'reference'"),

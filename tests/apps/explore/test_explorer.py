@@ -1,14 +1,12 @@
 """What the page asks about a release."""
 
 import json
-import math
 import shutil
 from collections import Counter
 
 import pyarrow as pa
 import pytest
 
-from paranmt_hf.apps.explore import explorer as explorer_module
 from paranmt_hf.apps.explore.explorer import Bins, Explorer, View, bins_of
 from paranmt_hf.corpus.release.release import read_tables, release_files
 from paranmt_hf.corpus.release.release_run import ReleaseConfig
@@ -36,11 +34,9 @@ def release(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=["text in memory", "text in the files"])
 def opened(release, request):
-    share = explorer_module.TEXT_SHARE
-    explorer_module.TEXT_SHARE = share if request.param == "text in memory" else math.inf
-    with Explorer(release) as explorer:
+    options = {} if request.param == "text in memory" else {"text_bytes": 0}
+    with Explorer(release, **options) as explorer:
         yield explorer
-    explorer_module.TEXT_SHARE = share
 
 
 def oracle(release, view):
@@ -133,12 +129,9 @@ def test_summary(opened):
     assert set(summary["bins"]) == set(opened.columns)
 
 
-def test_old_texts_are_forgotten(release, monkeypatch):
-    monkeypatch.setattr(explorer_module, "TEXTS", 2)
-    with Explorer(release) as explorer:
-        for text in ("cat", "dog", "end", "cat", "one"):
-            assert explorer.count(View(text=text)) == len(oracle(release, View(text=text)))
-        assert [key[0] for key in explorer._texts] == ["cat", "one"]
+def test_one_text_after_another(opened, release):
+    for text in ("cat", "dog", "cat", "one"):
+        assert opened.count(View(text=text)) == len(oracle(release, View(text=text)))
 
 
 def test_no_release(tmp_path):

@@ -141,12 +141,8 @@ def test_metrics(client):
     found = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
     assert found['paranmt_requests_total{route="/embed",status="200"}'] == "2"
     assert found['paranmt_requests_total{route="/embed",status="422"}'] == "1"
-    assert found['paranmt_errors_total{route="/embed"}'] == found['paranmt_errors_total{route="other"}'] == "1"
+    assert found['paranmt_requests_total{route="other",status="404"}'] == "1"
     assert found["paranmt_sentences_total"] == "5"
-    buckets = [
-        int(value) for name, value in found.items() if name.startswith('paranmt_request_seconds_bucket{route="/em')
-    ]
-    assert buckets == sorted(buckets) and buckets[-1] == 3 and len(buckets) == 12
     assert found['paranmt_request_seconds_count{route="/embed"}'] == "3"
     assert float(found['paranmt_request_seconds_sum{route="/embed"}']) > 0
 
