@@ -13,7 +13,7 @@ from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer
 from transformers import logging as transformers_logging
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import Model
+from paranmt_hf.hub.repository import Model, without_pickles
 from paranmt_hf.util.wording import counted
 
 
@@ -35,14 +35,15 @@ def quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def loadable(files: Model, failed: str) -> Iterator[Path]:
-    """Describe the errors of a loader that reads the folder of a model: `has no readable tokenizer`."""
-    try:
-        with quiet():
-            yield files.folder
-    # For folders that are not, or no longer, a model the libraries raise errors of many classes.
-    except Exception as error:
-        reason = " ".join(str(error).split())[:300]
-        raise InputError(f"{str(files.folder)!r} {failed}: {reason}", path=files.folder) from error
+    """Give a loader the files of a model that it may read, and describe its errors: `has no readable tokenizer`."""
+    with without_pickles(files) as folder:
+        try:
+            with quiet():
+                yield folder
+        # For folders that are not, or no longer, a model the libraries raise errors of many classes.
+        except Exception as error:
+            reason = " ".join(str(error).replace(str(folder), str(files.folder)).split())[:300]
+            raise InputError(f"{str(files.folder)!r} {failed}: {reason}", path=files.folder) from error
 
 
 def read_configuration(files: Model, expected: str) -> tuple[Any, Any]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -243,6 +245,21 @@ def _entries(value: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
             waiting += inner.values()
         elif isinstance(inner, list):
             waiting += inner
+
+
+@contextmanager
+def without_pickles(model: Model) -> Iterator[Path]:
+    """Link the files of a model into a folder without pickles, so that no configuration can name one for a loader."""
+    with tempfile.TemporaryDirectory() as folder:
+        for path in _own_files(model.folder):
+            place = Path(folder) / path.relative_to(model.folder)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                place.symlink_to(path.resolve())
+            except OSError:
+                # A system without links.
+                shutil.copy(path, place)
+        yield Path(folder)
 
 
 def files_checksum(folder: Path) -> str:
