@@ -46,12 +46,8 @@ class Diagnosis:
         return "\n\n".join([*parts, problems if self.problems else "no problems"])
 
 
-def diagnose(*, online: bool = False) -> Diagnosis:
-    """Examine the installation and the machine; anything broken becomes a problem in the report.
-
-    Args:
-        online: Ask the Hub whether it answers.
-    """
+def diagnose() -> Diagnosis:
+    """Examine the installation and the machine; anything broken becomes a problem in the report."""
     found = Diagnosis()
     sections: dict[str, Callable[[], Lines]] = {
         "installation": _installation,
@@ -60,7 +56,7 @@ def diagnose(*, online: bool = False) -> Diagnosis:
         "GPUs": _gpus,
         "defaults": _defaults,
         "folders": _folders,
-        "Hub": lambda: _hub(online),
+        "Hub": _hub,
     }
     for title, lines_of in sections.items():
         try:
@@ -180,35 +176,13 @@ def _folders() -> Lines:
     return lines
 
 
-def _hub(online: bool) -> Lines:
+def _hub() -> Lines:
     from huggingface_hub import constants, get_token
 
     return {
         "endpoint": constants.ENDPOINT + (", HF_HUB_OFFLINE is set" if constants.HF_HUB_OFFLINE else ""),
         "token": "none (hf auth login, or HF_TOKEN)" if get_token() is None else "found",
-        "answer": _answer() if online else "not asked (--online)",
     }
-
-
-def _answer() -> str:
-    """Ask the Hub who owns the token, or for a model if there is no token; the token is never shown."""
-    from huggingface_hub import HfApi, constants, get_session, get_token
-    from huggingface_hub.errors import HfHubHTTPError
-    from huggingface_hub.utils import hf_raise_for_status
-
-    from paranmt_hf.hub.client import explain, explain_silence
-
-    try:
-        if get_token() is not None:
-            return f"it answers and knows the token as {HfApi().whoami().get('name', 'nobody')!r}"
-        # `list_models` would try for half a minute, and log each try.
-        address = f"{constants.ENDPOINT}/api/models"
-        hf_raise_for_status(get_session().get(address, params={"limit": 1}, timeout=10))
-    except HfHubHTTPError as error:
-        return explain(error, "the Hub", "model")
-    except Exception as error:
-        return explain_silence(error)
-    return "it answers"
 
 
 def size(count: int) -> str:

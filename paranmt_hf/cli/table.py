@@ -292,7 +292,7 @@ GROUPS = {
             "doctor",
             "paranmt_hf.apps.doctor:diagnose",
             "show what is installed and what commands would choose",
-            "paranmt doctor --online",
+            "paranmt doctor --json doctor.json",
         ),
     ],
 }

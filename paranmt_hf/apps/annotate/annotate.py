@@ -1,25 +1,17 @@
-"""`paranmt annotate`: people rate a sample of a corpus on a local page. ParaNMT-50M, table 3.
-
-An annotator sees the pairs in an order of their own, and of each pair the two sentences in an order of their own;
-neither score nor range nor number in the corpus is shown.
-"""
+"""`paranmt annotate`: people rate a sample of a corpus on a local page. ParaNMT-50M, table 3."""
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import numpy as np
+from typing import Annotated
 
 from paranmt_hf.apps.annotate.answers import (
     ANSWERS_FILE,
     AnswerStore,
     Imported,
-    Outdated,
     Rating,
     annotator_name,
     read_csv,
@@ -33,33 +25,25 @@ from paranmt_hf.apps.annotate.table import (
     progress_of,
 )
 from paranmt_hf.corpus.release.release import find_release
-from paranmt_hf.corpus.statistics.draws import lottery
-from paranmt_hf.errors import InputError, WriteError
-from paranmt_hf.util.files import parse_json, replacing, result_file, shown_path
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import replacing, result_file, shown_path
 from paranmt_hf.util.local_page import address, listen, new_token, serve
 from paranmt_hf.util.markers import Writes
 from paranmt_hf.util.optional import require
-from paranmt_hf.util.records import from_json
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.wording import counted
 
-if TYPE_CHECKING:
-    from starlette.applications import Starlette
-    from starlette.requests import Request
-    from starlette.responses import Response
-
 logger = logging.getLogger(__name__)
-PAGE = Path(__file__).parents[2] / "assets" / "annotate"
-FILES = {"/": "annotate.html", "/annotate.css": "annotate.css", "/annotate.js": "annotate.js"}
-TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 
 
 class SampledPairs(Result[AnnotationSample]):
     """A sample for human evaluation; its folder also receives the answers."""
 
     def summary(self) -> str:
-        sample, folder = self.record, shown_path(self.folder)
-        lines = [f"{folder}: {counted(len(sample.items), 'pair')}" + ("" if self.fresh else " (was made already)")]
+        sample = self.record
+        folder = shown_path(self.folder)
+        already = "" if self.fresh else " (was made already)"
+        lines = [f"{folder}: {counted(len(sample.items), 'pair')}{already}"]
         for index, part in enumerate(sample.ranges):
             count = sum(item.range == index for item in sample.items)
             fewer = ", which are all" if count == part.pairs else ""
@@ -125,16 +109,18 @@ def serve_annotation(
     """
     for package in ("starlette", "uvicorn"):
         require(package, "annotate")
+    from paranmt_hf.apps.annotate.page import annotation_app
+
     sample = AnnotationSample.read(folder)
     names = [annotator_name(name) for name in annotators]
     store = AnswerStore(Path(folder) / ANSWERS_FILE, sample)
-    app, token = annotation_app(sample, store, names), new_token()
+    token = new_token()
     with listen(port) as listening:
         for name in names:
             announce(f"{name}: {address(listening, token, annotator=name)}")
         if not names:
             announce(f"open {address(listening, token)}")
-        serve(app, listening, token)
+        serve(annotation_app(sample, store, names), listening, token)
     return Annotators({name: progress_of(found, len(sample.items)) for name, found in store.answers().items()})
 
 
@@ -193,102 +179,3 @@ def import_annotation(folder: str | Path, file: str | Path, *, replace: bool = F
     sample = AnnotationSample.read(folder)
     answers = read_csv(Path(file), sample)
     return AnswerStore(Path(folder) / ANSWERS_FILE, sample).merge(answers, replace=replace)
-
-
-def presented(sample: AnnotationSample, annotator: str) -> list[tuple[int, bool]]:
-    """Order of the pairs for an annotator: index of each item, and whether its translation is shown first."""
-    digest = hashlib.sha256(f"{sample.checksum}\0{annotator.casefold()}".encode()).digest()
-    numbers = np.arange(len(sample.items))
-    order = np.argsort(lottery(numbers, int.from_bytes(digest[:8])), kind="stable")
-    sides = lottery(numbers, int.from_bytes(digest[8:16])) >> np.uint64(63)
-    return [(int(item), bool(sides[item])) for item in order]
-
-
-def annotation_app(sample: AnnotationSample, store: AnswerStore, names: Sequence[str] = ()) -> Starlette:
-    """Create the application; `names` are the people who may rate, or empty to allow anybody."""
-    from starlette.applications import Starlette
-    from starlette.routing import Route
-
-    pages = _Pages(sample, store, [store.name(name) for name in names])
-    return Starlette(
-        routes=[
-            *(Route(address, pages.file) for address in FILES),
-            Route("/annotators", pages.annotators),
-            Route("/items", pages.items),
-            Route("/answers/{item:int}", pages.answer, methods=["PUT"]),
-        ],
-        exception_handlers={InputError: _refuse, WriteError: _refuse},
-    )
-
-
-class _Pages:
-    """Request handlers of the page."""
-
-    def __init__(self, sample: AnnotationSample, store: AnswerStore, names: Sequence[str]) -> None:
-        self.sample, self.store, self.names = sample, store, names
-        self._files = {address: (PAGE / name).read_bytes() for address, name in FILES.items()}
-
-    async def file(self, request: Request) -> Response:
-        from starlette.responses import Response
-
-        path = request.url.path
-        return Response(self._files[path], media_type=TYPES[Path(FILES[path]).suffix])
-
-    async def annotators(self, request: Request) -> Response:
-        answers = self.store.answers()
-        names = self.names or list(answers)
-        pairs = len(self.sample.items)
-        found = [{"name": name, **asdict(progress_of(answers.get(name, {}), pairs))} for name in names]
-        return _json({"annotators": found, "open": not self.names, "pairs": pairs})
-
-    async def items(self, request: Request) -> Response:
-        name = self._name(request.query_params.get("annotator"))
-        answers = self.store.answers().get(name, {})
-        shown = []
-        for number, turned in presented(self.sample, name):
-            item = self.sample.items[number]
-            first, second = (item.translation, item.reference) if turned else (item.reference, item.translation)
-            answer = answers.get(number, Rating())
-            shown.append(
-                {"item": number, "sentences": [first, second], "translation": int(not turned)} | _shown(answer)
-            )
-        return _json({"annotator": name, "items": shown})
-
-    async def answer(self, request: Request) -> Response:
-        try:
-            values = parse_json(await request.body())
-        except ValueError:
-            raise InputError("an answer must be JSON") from None
-        rating = from_json(Rating, values, "an answer")
-        name = self._name(values.get("annotator"))
-        try:
-            stored = self.store.put(name, request.path_params["item"], rating)
-        except Outdated as error:
-            return _json({"error": str(error), **_shown(error.stored)}, status=409)
-        return _json(_shown(stored))
-
-    def _name(self, name: object) -> str:
-        known = self.store.name(name)
-        if not self.names:
-            return known
-        for allowed in self.names:
-            if allowed.casefold() == known.casefold():
-                return allowed
-        raise InputError(f"this page is for {', '.join(self.names)}, not for {known}")
-
-
-def _shown(answer: Rating) -> dict[str, Any]:
-    values = asdict(answer)
-    del values["changed"]
-    return {"answer": values}
-
-
-async def _refuse(request: Request, error: Exception) -> Response:
-    # Disk errors are server errors, not errors of the request.
-    return _json({"error": str(error)}, status=503 if isinstance(error, WriteError) else 400)
-
-
-def _json(values: object, status: int = 200) -> Response:
-    from starlette.responses import JSONResponse
-
-    return JSONResponse(values, status)

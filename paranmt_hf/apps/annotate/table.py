@@ -145,8 +145,6 @@ def _interval(kappas: np.ndarray) -> tuple[float, float] | None:
     return float(low), float(high)
 
 
-Question = Literal["paraphrase", "fluency"]
-QUESTIONS: tuple[Question, ...] = ("paraphrase", "fluency")
 # Agreement is measured on the labels of the table, and on the classes before they are folded: name, possible labels.
 MEASURED = {
     "paraphrase": ("paraphrase, 3 labels", LABELS),
@@ -158,8 +156,8 @@ LEGEND = (
     "each label was given, and its share in percent"
 )
 KAPPA_LEGEND = (
-    "equal: share of equal labels; linear, quadratic: Cohen's kappa with such weights; - where it is undefined:\n"
-    "both gave one and the same label throughout, or rated nothing in common"
+    "pairs: rated by at least two; equal: share of equal labels; linear, quadratic: Cohen's kappa with such weights;\n"
+    "- where it is undefined: both gave one and the same label throughout, or rated nothing in common"
 )
 
 
@@ -181,14 +179,6 @@ class AnnotatorProgress:
 
 
 @dataclass(frozen=True)
-class RangeAgreement:
-    """Agreement over all pairs of the sample, and over those of each range."""
-
-    all: Agreement
-    ranges: list[Agreement]
-
-
-@dataclass(frozen=True)
 class AnnotationTable:
     """The table and the agreement."""
 
@@ -197,7 +187,7 @@ class AnnotationTable:
     annotators: dict[str, AnnotatorProgress]  # How far each annotator is
     together: list[LabelCounts]  # Label counts of all annotators [range]
     each: dict[str, list[LabelCounts]]  # Label counts [range] of each annotator
-    agreement: dict[str, RangeAgreement]  # By what it is measured on; empty with one annotator
+    agreement: dict[str, Agreement]  # By what it is measured on; empty with one annotator
 
     def to_json(self) -> dict[str, Any]:
         values = as_json(self)
@@ -238,37 +228,29 @@ class AnnotationTable:
         names = list(self.each)
         if not self.agreement:
             return ["agreement needs two annotators"]
-        if not any(found.all.items for found in self.agreement.values()):
+        if not any(found.items for found in self.agreement.values()):
             who = f"{names[0]} and {names[1]} have no" if len(names) == 2 else "no two annotators have any"
             return [f"agreement: {who} pair in common, so it cannot be measured"]
-        title = f"### agreement of {len(names)} annotators"
-        if len(names) > 2:
-            title += ", mean over each two"
-        overall = [_in_one_line(name, self.agreement[measure].all) for measure, (name, _) in MEASURED.items()]
-        parts = [f"{title}\n\n{self._agreement_table()}", "\n".join([KAPPA_LEGEND, *overall])]
-        if len(names) > 2:
-            parts.append(self._table_of_couples())
-        return parts
-
-    def _agreement_table(self) -> str:
-        header = ["range"]
-        for question in QUESTIONS:
-            header += [f"{question}: pairs", "equal", "linear", "quadratic"]
         rows = []
-        for index, label in enumerate([*(part.label for part in self.ranges), "all"]):
-            cells = [label]
-            for question in QUESTIONS:
-                measured = self.agreement[question]
-                found = [*measured.ranges, measured.all][index]
-                cells += [str(found.items), _figure(found.same), _figure(found.linear), _figure(found.quadratic)]
-            rows.append(cells)
-        return markdown_table(header, rows)
+        for measure, (name, _) in MEASURED.items():
+            found = self.agreement[measure]
+            interval = "-"
+            if found.interval is not None:
+                interval = f"{found.interval[0]:.2f} to {found.interval[1]:.2f}"
+            figures = [_figure(value) for value in (found.same, found.linear, found.quadratic)]
+            rows.append([name, str(found.items), *figures, interval])
+        table = markdown_table(["label", "pairs", "equal", "linear", "quadratic", "95 % interval"], rows)
+        if len(names) == 2:
+            return [f"### agreement of 2 annotators\n\n{table}", KAPPA_LEGEND]
+        title = f"### agreement of {len(names)} annotators, mean over each two"
+        return [f"{title}\n\n{table}", KAPPA_LEGEND, self._table_of_couples()]
 
     def _table_of_couples(self) -> str:
         """A row for each two annotators, which reveals those who interpret the guidelines differently."""
         rows = []
-        couples = [self.agreement[question].all.pairs for question in QUESTIONS]
-        for paraphrase, fluency in zip(*couples, strict=True):
+        for paraphrase, fluency in zip(
+            self.agreement["paraphrase"].pairs, self.agreement["fluency"].pairs, strict=True
+        ):
             cells = [f"{paraphrase.first}, {paraphrase.second}"]
             for found in (paraphrase, fluency):
                 cells += [str(found.items), _figure(found.quadratic)]
@@ -278,15 +260,6 @@ class AnnotationTable:
 
 def _figure(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
-
-
-def _in_one_line(name: str, found: Agreement) -> str:
-    if found.quadratic is None:
-        return f"- {name}: kappa is undefined"
-    interval = ""
-    if found.interval:
-        interval = f", 95 % interval {found.interval[0]:.2f} to {found.interval[1]:.2f}"
-    return f"- {name}: quadratic kappa {found.quadratic:.2f}{interval}; linear {_figure(found.linear)}"
 
 
 def annotation_table(sample: AnnotationSample, answers: Mapping[str, Mapping[int, Rating]]) -> AnnotationTable:
@@ -300,10 +273,7 @@ def annotation_table(sample: AnnotationSample, answers: Mapping[str, Mapping[int
     agreements = {}
     if len(names) > 1:
         for row, (measure, (_, possible)) in enumerate(MEASURED.items()):
-            agreements[measure] = RangeAgreement(
-                all=agreement(names, labels[row], possible, resamples=RESAMPLES),
-                ranges=[agreement(names, inside[row], possible) for inside in by_range],
-            )
+            agreements[measure] = agreement(names, labels[row], possible, resamples=RESAMPLES)
     each = {}
     for person, name in enumerate(names):
         each[name] = [_label_counts(inside[:, person]) for inside in by_range]
@@ -337,7 +307,7 @@ def _label_array(people: Sequence[Mapping[int, Rating]], items: int) -> np.ndarr
 def _label_counts(labels: np.ndarray) -> LabelCounts:
     """Count the labels [measure, ...] of each question."""
     counts = []
-    for row in labels[: len(QUESTIONS)]:
+    for row in labels[:2]:
         one, two, three = (int(np.count_nonzero(row == label)) for label in LABELS)
         counts.append((one, two, three))
     return LabelCounts(*counts)

@@ -72,7 +72,7 @@ def test_tables(rated, tmp_path, capsys):
     assert "| 3 (50.0) | 3 (50.0) | 0 (0.0) |" in re.sub(" +", " ", printed)
     values = json.loads((tmp_path / "t.json").read_text())
     assert [found["paraphrase"] for found in values["together"]] == [[6, 0, 0], [3, 3, 0], [0, 0, 6]]
-    assert values["agreement"]["paraphrase"]["all"]["same"] == pytest.approx(2 / 3)
+    assert values["agreement"]["paraphrase"]["same"] == pytest.approx(2 / 3)
     assert values == summarise_annotation(rated).to_json()
 
 

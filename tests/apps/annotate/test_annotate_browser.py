@@ -7,7 +7,7 @@ from collections import defaultdict
 import pytest
 from filelock import FileLock
 
-from paranmt_hf.apps.annotate.annotate import annotation_app, presented, sample_for_annotation
+from paranmt_hf.apps.annotate.annotate import sample_for_annotation
 from paranmt_hf.apps.annotate.answers import AnswerStore, Rating
 from paranmt_hf.apps.annotate.sample import AnnotationConfig, AnnotationSample
 from paranmt_hf.util.local_page import address, guarded, listen, new_token
@@ -16,6 +16,8 @@ from tests.chromium import open_browser
 pytestmark = pytest.mark.slow
 webdriver = pytest.importorskip("selenium.webdriver")
 uvicorn = pytest.importorskip("uvicorn")
+
+from paranmt_hf.apps.annotate.page import annotation_app, presented  # noqa: E402 - needs starlette
 
 
 @pytest.fixture(scope="module")

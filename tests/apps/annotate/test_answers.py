@@ -4,14 +4,16 @@ import errno
 import re
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from paranmt_hf.apps.annotate.annotate import PAGE
 from paranmt_hf.apps.annotate.answers import PARAPHRASE, AnswerStore, Outdated, Rating, annotator_name
 from paranmt_hf.errors import InputError, WriteError
 from tests.apps.annotate.toys import toy_sample
 from tests.refused import refused
+
+PAGE = Path(__file__).parents[3] / "paranmt_hf" / "assets" / "annotate"
 
 
 @pytest.fixture

@@ -5,12 +5,14 @@ from collections import Counter
 
 import pytest
 
-from paranmt_hf.apps.annotate.annotate import PAGE, annotation_app, presented
 from paranmt_hf.apps.annotate.answers import AnswerStore, Rating
 from tests.apps.annotate.toys import toy_sample
 
 httpx = pytest.importorskip("httpx")
 pytest.importorskip("starlette")
+
+from paranmt_hf.apps.annotate.page import PAGE, annotation_app, presented  # noqa: E402 - needs starlette
+
 RATED = {"annotator": "Ada", "strength": 4, "fluency": None, "skipped": False, "note": "", "revision": 0}
 
 

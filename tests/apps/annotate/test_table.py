@@ -53,15 +53,14 @@ def test_counts_by_hand(sample, answers):
 def test_agreement(sample, answers):
     found = annotation_table(sample, answers).agreement
     # Both rated for strength: 0 and 2, 3 and 5; 5 and 5, 4 and 5.
-    assert found["strength"].all.items == 4
+    assert found["strength"].items == 4
     kappa = cohen_kappa_score([0, 3, 5, 4], [2, 5, 5, 5], labels=range(6), weights="quadratic")
-    assert found["strength"].all.quadratic == pytest.approx(kappa)
+    assert found["strength"].quadratic == pytest.approx(kappa)
     kappa = cohen_kappa_score([1, 2, 3, 3], [1, 3, 3, 3], labels=[1, 2, 3], weights="linear")
-    assert found["paraphrase"].all.linear == pytest.approx(kappa)
-    low, high = found["paraphrase"].ranges
-    assert (low.items, low.same, high.items, high.same, high.linear) == (2, 0.5, 2, 1.0, None)
-    assert found["fluency"].all.items == 3
-    assert found["paraphrase"].all.interval is not None and low.interval is None
+    assert found["paraphrase"].linear == pytest.approx(kappa)
+    assert (found["paraphrase"].items, found["paraphrase"].same) == (4, 0.75)
+    assert found["fluency"].items == 3
+    assert found["paraphrase"].interval is not None
 
 
 def plain(text):
@@ -93,8 +92,7 @@ def test_json(sample, answers):
         "std_overlap": 0.0,
     }
     assert values["each"]["Ada"][0] == {"paraphrase": [2, 1, 0], "fluency": [1, 1, 1]}
-    assert values["agreement"]["fluency"]["all"]["pairs"][0]["first"] == "Ada"
-    assert len(values["agreement"]["fluency"]["ranges"]) == 2
+    assert values["agreement"]["fluency"]["pairs"][0]["first"] == "Ada"
 
 
 def test_nothing_in_common(sample, answers):
@@ -112,8 +110,8 @@ def test_more_than_two(sample, answers):
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.summary().split("\n")[-3:]]
     assert [row[0] for row in rows] == ["Ada, Grace", "Ada, Zoe", "Grace, Zoe"]
     assert rows[1][1:] == ["6", "1.00", "6", "1.00"] and rows[0][1:] == rows[2][1:]
-    kappas = [pair.quadratic for pair in table.agreement["strength"].all.pairs]
-    assert len(kappas) == 3 and table.agreement["strength"].all.quadratic == pytest.approx(np.mean(kappas))
+    kappas = [pair.quadratic for pair in table.agreement["strength"].pairs]
+    assert len(kappas) == 3 and table.agreement["strength"].quadratic == pytest.approx(np.mean(kappas))
 
 
 def test_nobody(sample):
