@@ -106,7 +106,9 @@ def find_tasks(names: Sequence[str], languages: Sequence[str]) -> list[AbsTask]:
     for name, task in found.items():
         others = set(task.metadata.modalities) - {"text"}
         if others:
-            raise InputError(f"the task {name} is about {', '.join(sorted(others))}, and encoders read text")
+            raise InputError(
+                f"the task {name} is about {', '.join(sorted(others))}, and encoders read text", option="tasks"
+            )
     return list(found.values())
 
 
@@ -132,7 +134,8 @@ def _named(name: str, languages: Sequence[str]) -> list[AbsTask]:
     there = sorted({code.split("-")[0] for code in every.languages})
     raise InputError(
         f"the task {name} has no part in {' or '.join(languages)} alone; it has {', '.join(there)}: name one in "
-        "`languages`"
+        "`languages`",
+        option="languages",
     )
 
 
@@ -166,7 +169,8 @@ def with_local_data(task: AbsTask, data: Path) -> AbsTask:
         if not folders:
             raise InputError(
                 f"there are no data of the task {part.metadata.name} in {data}: expected the folder {places[0]} or "
-                f"{places[1]} with the files of the data set {dataset['path']} of the Hub"
+                f"{places[1]} with the files of the data set {dataset['path']} of the Hub",
+                option="data",
             )
         local = {**dataset, "path": str(folders[0])}
         part.metadata = part.metadata.model_copy(update={"dataset": local})

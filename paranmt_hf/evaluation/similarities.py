@@ -28,7 +28,7 @@ class Similarities:
 
     values: np.ndarray  # Similarities [pair], float64; cosines in [-1, 1] where an encoder made them
     zeros: np.ndarray  # Sides that the encoder gave a vector of zeros [pair], 0 to 2; their cosine is 0
-    unknown: np.ndarray | None  # Sides without any known token [pair], 0 to 2; None if the encoder cannot tell
+    unknown: np.ndarray  # Sides without any known token [pair], 0 to 2; 0 if the encoder cannot tell
 
 
 def pair_similarities(encoder: Encoder | PairSimilarity, left: list[str], right: list[str], name: str) -> Similarities:
@@ -37,7 +37,8 @@ def pair_similarities(encoder: Encoder | PairSimilarity, left: list[str], right:
         values = np.asarray(encoder.similarities(left, right), dtype=np.float64)
         if values.shape != (len(left),):
             raise InputError(f"{name}: expected {len(left)} similarities, one a pair, got the shape {values.shape}")
-        similarities = Similarities(values, np.zeros(len(left), np.int64), None)
+        none = np.zeros(len(left), np.int64)
+        similarities = Similarities(values, zeros=none, unknown=none)
     else:
         similarities = _from_vectors(encoder, left, right, name)
     if not np.isfinite(similarities.values).all():
@@ -55,11 +56,16 @@ def _from_vectors(encoder: Encoder, left: list[str], right: list[str], name: str
     sentences = list(rows)
     encoder = fitted(encoder, sentences)
     vectors = encoded(encoder, sentences, name)
-    zero = np.logical_not(np.any(vectors != 0, axis=1))
+    zero = np.logical_not(np.any(vectors != 0, axis=1)).astype(np.int64)
+    known_tokens = getattr(encoder, "known_tokens", None)
+    unknown = np.zeros_like(zero)
+    if known_tokens is not None:
+        unknown += np.asarray(known_tokens(sentences)) == 0
+    left_rows, right_rows = sides
     return Similarities(
-        pair_cosines(vectors, sides[0], sides[1]),
-        zero[sides[0]].astype(np.int64) + zero[sides[1]],
-        _unknown(encoder, sentences, sides, name),
+        values=pair_cosines(vectors, left_rows, right_rows),
+        zeros=zero[left_rows] + zero[right_rows],
+        unknown=unknown[left_rows] + unknown[right_rows],
     )
 
 
@@ -72,17 +78,6 @@ def encoded(encoder: Encoder, sentences: list[str], name: str) -> np.ndarray:
             f"{type(encoder).__name__}.encode"
         )
     return vectors
-
-
-def _unknown(encoder: Encoder, sentences: list[str], sides: list[np.ndarray], name: str) -> np.ndarray | None:
-    known_tokens = getattr(encoder, "known_tokens", None)
-    if known_tokens is None:
-        return None
-    known = np.asarray(known_tokens(sentences))
-    if known.shape != (len(sentences),):
-        raise InputError(f"{name}: expected {len(sentences)} numbers of known tokens, got the shape {known.shape}")
-    none = known == 0
-    return none[sides[0]].astype(np.int64) + none[sides[1]]
 
 
 def pair_cosines(vectors: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:

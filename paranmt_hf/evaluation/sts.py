@@ -7,6 +7,7 @@ several points between them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -92,7 +93,7 @@ def _result(
     details = {
         "skipped": 0 if subset else sts_set.skipped,
         "zero_vectors": int(similarities.zeros[mask].sum()),
-        "unknown_sentences": None if similarities.unknown is None else int(similarities.unknown[mask].sum()),
+        "unknown_sentences": int(similarities.unknown[mask].sum()),
     }
     group = sts_set.title if subset else sts_set.year
     row = Row(name=title, values=figures, items=len(values), interval=interval, group=group, details=details)
@@ -119,18 +120,20 @@ def _year(year: str, results: Sequence[SetResult]) -> Row:
 
 def _counts(rows: Sequence[Row]) -> list[str]:
     """Describe unusual sentences with their counts."""
-    whole = [row for row in rows if row.group not in {other.name for other in rows}]
-    counts = []
-    if skipped := sum(row.details["skipped"] for row in whole):
-        counts.append(f"{counted(skipped, 'pair')} without a gold score skipped.")
-    zeros = sum(row.details["zero_vectors"] for row in whole)
-    unknown = sum(row.details["unknown_sentences"] or 0 for row in whole)
-    cosine = "zeros; the cosine of their pairs counts as 0"
-    # Words that are left out have a weight of 0, such as those of a blacklist.
-    have = counted(unknown, "sentence has", "sentences have")
-    reason = f"{have} no word that the model knows and does not leave out"
-    if zeros == unknown:
-        return [*counts, f"{reason}, so a vector of {cosine}."] if zeros else counts
-    if zeros:
-        counts.append(f"{counted(zeros, 'sentence has', 'sentences have')} a vector of {cosine}.")
-    return [*counts, f"{reason}."] if unknown else counts
+    names = {row.name for row in rows}
+    totals: Counter[str] = Counter()
+    for row in rows:
+        # Subsets are counted with their set.
+        if row.group not in names:
+            totals.update(row.details)
+    notes = []
+    if totals["skipped"]:
+        notes.append(f"{counted(totals['skipped'], 'pair')} without a gold score skipped.")
+    if totals["unknown_sentences"]:
+        # Words that are left out have a weight of 0, such as those of a blacklist.
+        have = counted(totals["unknown_sentences"], "sentence has", "sentences have")
+        notes.append(f"{have} no word that the model knows and does not leave out.")
+    if totals["zero_vectors"]:
+        have = counted(totals["zero_vectors"], "sentence has", "sentences have")
+        notes.append(f"{have} a vector of zeros; the cosine of their pairs counts as 0.")
+    return notes

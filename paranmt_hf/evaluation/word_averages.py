@@ -182,8 +182,6 @@ def word_vectors(name: str | Path, wanted: set[str] | None = None, *, limit: int
     words, matrix = [units[row] for row in rows], part.table.weight.detach().float().cpu().numpy()[rows]
     if not words:
         raise InputError(f"{name} has no vector of any of the {len(wanted or ()):,} words that are asked for")
-    if not (finite := np.isfinite(matrix).all(axis=1)).all():
-        raise InputError(f"{name}: the vector of {words[int(np.argmin(finite))]!r} has a number that is not finite")
     return WordVectors(words, matrix)
 
 

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf import InputError
 from paranmt_hf.cli import main
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
@@ -216,27 +215,21 @@ def test_the_library_keeps_the_results_of_two_encoders_apart(data, tmp_path):
 @needs_mteb
 class TestBadInput:
     @pytest.mark.parametrize(
-        ("changes", "message"),
+        ("changes", "option"),
         [
-            pytest.param({"tasks": "sts benchmark"}, "'sts benchmark' not found.*STSBench", marks=pytest.mark.slow),
-            pytest.param(
-                {"tasks": "MTEB(eng, v2)"}, "no data of the task ArguAna in .*ArguAna or", marks=pytest.mark.slow
-            ),
-            ({"tasks": []}, "name a task of mteb"),
-            ({"tasks": "CIFAR10"}, "the task CIFAR10 is about image, and encoders read text"),
-            ({"models": []}, "name a model to evaluate"),
-            ({"tasks": "BornholmBitextMining"}, "has no part in eng alone; it has dan: name one in `languages`"),
-            (
-                {"tasks": "STS13"},
-                "no data of the task STS13 in .*: expected the folder .*STS13 or .*mteb/sts13-sts with",
-            ),
-            ({"data": Path("nowhere")}, "nowhere: there is no such folder"),
-            ({"models": "nowhere"}, "no model 'nowhere'"),
+            pytest.param({"tasks": "sts benchmark"}, "tasks", marks=pytest.mark.slow),
+            pytest.param({"tasks": "MTEB(eng, v2)"}, "data", marks=pytest.mark.slow),
+            ({"tasks": []}, "tasks"),
+            ({"tasks": "CIFAR10"}, "tasks"),
+            ({"models": []}, "models"),
+            ({"tasks": "BornholmBitextMining"}, "languages"),
+            ({"tasks": "STS13"}, "data"),
+            ({"data": Path("nowhere")}, "data"),
         ],
     )
-    def test_is_told_before_anything_is_written(self, data, tmp_path, changes, message):
+    def test_is_told_before_anything_is_written(self, data, tmp_path, changes, option):
         given = {"models": "small", "tasks": "STS12", "data": data, **changes}
-        with pytest.raises(InputError, match=message):
+        with refused(option):
             evaluate_mteb(given.pop("models"), out=tmp_path / "out", **given)
         assert not list(tmp_path.iterdir())
 

@@ -82,7 +82,7 @@ def test_zero_vectors_count_as_zero_and_are_counted():
     assert (details["zero_vectors"], details["unknown_sentences"]) == (3, 3)
     assert result.notes[0].startswith("3 sentences have no word that the model knows")
     result = evaluate_sts(Plane(), [sts_set("a", rows)], bootstrap=0)
-    assert result.tables["Set"][0].details["unknown_sentences"] is None
+    assert result.tables["Set"][0].details["unknown_sentences"] == 0
     assert "3 sentences have a vector of zeros" in result.text()
 
 

@@ -127,52 +127,17 @@ def damage(path, number, line):
 @pytest.mark.parametrize(
     ("task", "name", "number", "line"),
     [
-        (
-            "TREC",
-            "TREC/TREC_10.label",
-            3,
-            "XYZ:a b",
-        ),
+        ("TREC", "TREC/TREC_10.label", 3, "XYZ:a b"),
         ("TREC", "TREC/TREC_10.label", 80, "NUM:da"),
         ("SST2", "SST/binary/sentiment-dev", 2, "0 a b"),
         ("SST5", "SST/fine/sentiment-dev", 2, "a b\t1"),
         ("MRPC", "MRPC/msr_paraphrase_train.txt", 41, "1\t2\t3\tcut"),
-        (
-            "MRPC",
-            "MRPC/msr_paraphrase_train.txt",
-            9,
-            "x\t2\t3\ta\tb",
-        ),
-        (
-            "MRPC",
-            "MRPC/msr_paraphrase_train.txt",
-            1,
-            SICK_HEADER,
-        ),
-        (
-            "SICK-R",
-            "SICK/SICK_trial.txt",
-            4,
-            "1\ta\tb\tNEUTRAL\t3.0",
-        ),
-        (
-            "SICK-R",
-            "SICK/SICK_trial.txt",
-            4,
-            "1\ta\tb\t5.5\tNEUTRAL",
-        ),
-        (
-            "SICK-E",
-            "SICK/SICK_trial.txt",
-            4,
-            "1\ta\tb\t3.0\tneutral",
-        ),
-        (
-            "SICK-E",
-            "SICK/SICK_trial.txt",
-            4,
-            "1\ta\t \t3.0\tNEUTRAL",
-        ),
+        ("MRPC", "MRPC/msr_paraphrase_train.txt", 9, "x\t2\t3\ta\tb"),
+        ("MRPC", "MRPC/msr_paraphrase_train.txt", 1, SICK_HEADER),
+        ("SICK-R", "SICK/SICK_trial.txt", 4, "1\ta\tb\tNEUTRAL\t3.0"),
+        ("SICK-R", "SICK/SICK_trial.txt", 4, "1\ta\tb\t5.5\tNEUTRAL"),
+        ("SICK-E", "SICK/SICK_trial.txt", 4, "1\ta\tb\t3.0\tneutral"),
+        ("SICK-E", "SICK/SICK_trial.txt", 4, "1\ta\t \t3.0\tNEUTRAL"),
     ],
 )
 def test_damaged_lines(folder, task, name, number, line):
