@@ -29,14 +29,6 @@ def spearman(left: Sequence[float] | np.ndarray, right: Sequence[float] | np.nda
     return pearson(rankdata(_checked(left, "first")), rankdata(_checked(right, "second")))
 
 
-def normal_interval(correlation: float, pairs: int) -> tuple[float, float]:
-    """95 % interval of Pearson's correlation of a number of pairs by Fisher's transformation; all below four pairs."""
-    if pairs < 4:
-        return -1.0, 1.0
-    centre, half = np.arctanh(np.clip(correlation, -1 + 1e-9, 1 - 1e-9)), 1.96 / np.sqrt(pairs - 3)
-    return float(np.tanh(centre - half)), float(np.tanh(centre + half))
-
-
 def bootstrap_interval(
     left: Sequence[float] | np.ndarray,
     right: Sequence[float] | np.ndarray,

@@ -41,7 +41,6 @@ class StsEvaluator(BaseEvaluator):
         development: Evaluate on the papers' development set alone, the 250 pairs of STS 2017 track 5, which are in the
             STS benchmark's dev and test files; `data` is then a folder with these.
         name: Prefix of the metrics and of the CSV file; the model card shows it as the dataset.
-        write_csv: Whether each call adds a line to `sts_evaluation_<name>_results.csv` in the output folder.
     """
 
     def __init__(
@@ -50,7 +49,6 @@ class StsEvaluator(BaseEvaluator):
         *,
         development: bool = False,
         name: str = "sts",
-        write_csv: bool = True,
     ) -> None:
         super().__init__()
         if isinstance(data, str | Path):
@@ -59,16 +57,19 @@ class StsEvaluator(BaseEvaluator):
             self.sets = [each for each in data if each.name == DEVELOPMENT or not development]
         if not self.sets:
             raise InputError("there is nothing to evaluate: expected at least one set of pairs")
-        self.name, self.write_csv = name, write_csv
+        self.name = name
         self.primary_metric = f"{name}_{self._primary()}" if name else self._primary()
         self.csv_file = f"sts_evaluation_{name}_results.csv" if name else "sts_evaluation_results.csv"
 
     def __call__(
         self, model: SentenceTransformer, output_path: str | None = None, epoch: float = -1, steps: int = -1
     ) -> dict[str, float]:
-        """Evaluate a model; returns the metrics, each in [-1, 1], prefixed by the name."""
+        """Evaluate a model; returns the metrics, each in [-1, 1], prefixed by the name.
+
+        With an output folder a line is added to its file `sts_evaluation_<name>_results.csv`.
+        """
         plain = metrics_of(evaluate_sts(model, self.sets, bootstrap=0))
-        if output_path is not None and self.write_csv:
+        if output_path is not None:
             self._add_line(Path(output_path), plain, epoch, steps)
         metrics = self.prefix_name_to_metrics(plain, self.name)
         logger.info(f"STS: {self.primary_metric} {metrics[self.primary_metric]:.4f}")

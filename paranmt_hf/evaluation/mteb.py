@@ -30,10 +30,7 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 logger = logging.getLogger(__name__)
-LIBRARIES = ("paranmt-hf", "mteb", "sentence-transformers", "torch", "numpy")
 RESULTS = "results"  # Name of the folder with results, which mteb chooses
-# Sentences that the model is given at once; averaging encoders take their own number.
-BATCH = 32
 
 
 def evaluate_mteb(
@@ -60,16 +57,20 @@ def evaluate_mteb(
     names = listed(models)
     if not names:
         raise InputError("name a model to evaluate", option="models")
-    chosen = find_tasks([tasks] if isinstance(tasks, str) else list(tasks), languages)
-    # Before the first evaluation, whose result would be lost: is everything there?
-    located = [locate(each) for each in names]
-    if data is not None and not data.expanduser().is_dir():
-        raise InputError(f"{data}: there is no such folder; expected one with a folder for each task", option="data")
-    read = [with_local_data(task, data.expanduser()) if data is not None else task for task in chosen]
+    # Everything is found before the first task runs, so that a wrong name costs no finished result.
+    chosen = find_tasks([tasks] if isinstance(tasks, str) else tasks, languages)
+    located = [locate(name) for name in names]
+    if data is not None:
+        data = data.expanduser()
+        if not data.is_dir():
+            raise InputError(
+                f"{data}: there is no such folder; expected one with a folder for each task", option="data"
+            )
+        chosen = [with_local_data(task, data) for task in chosen]
     folder = result_folder(out, sources=[model.folder for model in located])
     if folder.is_dir() and any(folder.iterdir()) and not (folder / RESULTS).is_dir():
         raise InputError(f"{folder} exists and holds no results of mteb; choose another folder", option="out")
-    results = [_evaluate(str(each), model, read, folder) for each, model in zip(names, located, strict=True)]
+    results = [_evaluate(str(name), model, chosen, folder) for name, model in zip(names, located, strict=True)]
     return Evaluation(results, folder=folder)
 
 
@@ -78,8 +79,9 @@ def quiet_mteb() -> Iterator[None]:
     """Silence mteb and its libraries in a `with` block; problems are raised as errors."""
     import datasets
 
-    log, bars = logging.getLogger("mteb"), datasets.utils.logging.is_progress_bar_enabled()
-    before = log.level
+    log = logging.getLogger("mteb")
+    level = log.level
+    bars = datasets.utils.logging.is_progress_bar_enabled()
     log.setLevel(logging.ERROR)
     datasets.disable_progress_bars()
     try:
@@ -87,7 +89,7 @@ def quiet_mteb() -> Iterator[None]:
             warnings.simplefilter("ignore")
             yield
     finally:
-        log.setLevel(before)
+        log.setLevel(level)
         if bars:
             datasets.enable_progress_bars()
 
@@ -98,10 +100,13 @@ def find_tasks(names: Sequence[str], languages: Sequence[str]) -> list[AbsTask]:
         raise InputError("name a task of mteb, such as STS12", option="tasks")
     found: dict[str, AbsTask] = {}
     with quiet_mteb():
-        for task in (task for name in names for task in _named(name, languages)):
-            if others := [kind for kind in task.metadata.modalities if kind != "text"]:
-                raise InputError(f"the task {task.metadata.name} is about {', '.join(others)}, and encoders read text")
-            found.setdefault(task.metadata.name, task)
+        for name in names:
+            for task in _named(name, languages):
+                found.setdefault(task.metadata.name, task)
+    for name, task in found.items():
+        others = set(task.metadata.modalities) - {"text"}
+        if others:
+            raise InputError(f"the task {name} is about {', '.join(sorted(others))}, and encoders read text")
     return list(found.values())
 
 
@@ -110,36 +115,43 @@ def _named(name: str, languages: Sequence[str]) -> list[AbsTask]:
     import mteb
 
     try:
-        task = mteb.get_task(name, languages=list(languages), exclusive_language_filter=True)
+        every = mteb.get_task(name)
     except KeyError as error:
         try:
             return list(mteb.get_benchmark(name).tasks)
         except KeyError:
-            # It names similar tasks.
-            raise InputError(
-                f"mteb has no such task or benchmark: {str(error.args[0]).removeprefix('KeyError: ')}", option="tasks"
-            ) from None
+            # The first error names similar tasks.
+            reason = str(error.args[0]).removeprefix("KeyError: ")
+            raise InputError(f"mteb has no such task or benchmark: {reason}", option="tasks") from None
+    try:
+        task = mteb.get_task(name, languages=list(languages), exclusive_language_filter=True)
+        if task.hf_subsets:
+            return [task]
     except ValueError:
-        task = None
-    if task is None or not task.hf_subsets:
-        there = sorted({code.split("-")[0] for code in mteb.get_task(name).languages})
-        raise InputError(
-            f"the task {name} has no part in {' or '.join(languages)} alone; it has {', '.join(there)}: name one in "
-            "`languages`"
-        )
-    return [task]
+        pass
+    there = sorted({code.split("-")[0] for code in every.languages})
+    raise InputError(
+        f"the task {name} has no part in {' or '.join(languages)} alone; it has {', '.join(there)}: name one in "
+        "`languages`"
+    )
 
 
 def parts_of(task: AbsTask) -> list[AbsTask]:
-    """Return the subtasks of a task, or the task itself."""
+    """Return the tasks that an aggregate such as `STSBenchmark.v2` is the mean of, or else the task itself."""
     inner = getattr(task.metadata, "tasks", None)
-    return [task] if inner is None else [part for each in inner for part in parts_of(each)]
+    if inner is None:
+        return [task]
+    parts = []
+    for each in inner:
+        parts += parts_of(each)
+    return parts
 
 
 def fresh(task: AbsTask) -> AbsTask:
-    """Copy a task, so that unloading its data does not affect other tasks that share their location."""
+    """Copy a task, so that neither its data nor where they lie are shared with other copies."""
     task = copy.copy(task)
-    if (inner := getattr(task.metadata, "tasks", None)) is not None:
+    inner = getattr(task.metadata, "tasks", None)
+    if inner is not None:
         task.metadata = task.metadata.model_copy(update={"tasks": [fresh(part) for part in inner]})
     return task
 
@@ -150,21 +162,16 @@ def with_local_data(task: AbsTask, data: Path) -> AbsTask:
     for part in parts_of(task):
         dataset = part.metadata.dataset
         places = [data / part.metadata.name, data / dataset["path"]]
-        folder = next((place.resolve() for place in places if place.is_dir()), None)
-        if folder is None:
+        folders = [place.resolve() for place in places if place.is_dir()]
+        if not folders:
             raise InputError(
                 f"there are no data of the task {part.metadata.name} in {data}: expected the folder {places[0]} or "
                 f"{places[1]} with the files of the data set {dataset['path']} of the Hub"
             )
-        found = {**dataset, "path": str(folder)}
-        part.metadata = part.metadata.model_copy(update={"dataset": found})
-        try:
-            found["revision"] = f"sha256:{_checksum(folder)}"
-        except InputError:
-            raise
-        # The library raises errors of many classes for a folder that it cannot make sense of.
-        except Exception as error:
-            raise _unfit(part, error) from error
+        local = {**dataset, "path": str(folders[0])}
+        part.metadata = part.metadata.model_copy(update={"dataset": local})
+        with _explained(part):
+            local["revision"] = f"sha256:{_checksum(folders[0])}"
     return task
 
 
@@ -172,14 +179,15 @@ def _checksum(folder: Path) -> str:
     """SHA-256 over the files of a dataset in a folder, including its card."""
     import datasets
 
-    files = {path for path in [folder / "README.md"] if path.is_file()}
-    with quiet_mteb():
-        for config in datasets.get_dataset_config_names(str(folder)):
-            builder = datasets.load_dataset_builder(str(folder), config)
-            for paths in own_files(folder, lambda: builder).values():  # noqa: B023 - called at once
-                files.update(paths)
-    lines = (f"{path.relative_to(folder).as_posix()} {checksum(path)}\n" for path in sorted(files))
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
+    files = {folder / "README.md"} if (folder / "README.md").is_file() else set()
+    for config in datasets.get_dataset_config_names(str(folder)):
+        builder = datasets.load_dataset_builder(str(folder), config)
+        for paths in own_files(folder, lambda: builder).values():  # noqa: B023 - called at once
+            files.update(paths)
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(f"{path.relative_to(folder).as_posix()} {checksum(path)}\n".encode())
+    return digest.hexdigest()
 
 
 def _revision(task: AbsTask) -> str:
@@ -193,47 +201,43 @@ def _evaluate(given: str, model: Model, tasks: Sequence[AbsTask], out: Path) -> 
 
     encoder = load(model)
     meta = model_meta(encoder)
-    # mteb's own: results/MODEL/REVISION
+    # The path of mteb's own cache of results.
     folder = out / RESULTS / meta.model_name_as_path() / str(meta.revision)
     rows: list[Row] = []
     for task in tasks:
         found = _finished(folder, task)
         if found is None:
-            found = run_task(encoder, meta, task)
-            _check_scores(found)
-            # Of a task of several parts mteb names no revision.
-            found = found.model_copy(update={"dataset_revision": _revision(task)})
-            with writing(folder):
-                folder.mkdir(parents=True, exist_ok=True)
-            with replacing(folder / "model_meta.json") as aside:
-                aside.write_text(json.dumps(meta.to_dict(), default=str, indent=4), encoding="utf8", newline="\n")
-            with replacing(folder / f"{found.task_name}.json") as aside, quiet_mteb():
-                found.to_disk(aside)
-            # With the digits that mteb keeps.
-            found = _finished(folder, task) or found
-            seconds = found.evaluation_time or 0
-            logger.info(f"{given}: {found.task_name} {100 * found.get_score():.1f}, {duration(seconds)}")
+            _write_result(run_task(encoder, meta, task), meta, task, folder)
+            # Read again, with the digits that mteb keeps.
+            found = _finished(folder, task)
+            assert found is not None
+            seconds = duration(found.evaluation_time or 0)
+            logger.info(f"{given}: {found.task_name} {100 * found.get_score():.1f}, {seconds}")
         rows += _rows(task, found)
+    whole = [row for row in rows if row.group is None]
+    means = [Row(name="Mean", values=_mean(whole), items=len(whole))] if len(whole) > 1 else []
     return Results(
         kind="mteb",
         model=given,
-        tables={"Task": rows, "Mean": _means([row for row in rows if row.group is None])},
+        tables={"Task": rows, "Mean": means},
         data={task.metadata.name: _revision(task) for task in tasks},
         settings={"name": meta.name, "revision": meta.revision},
         weights=model.revision,
-        versions=versions(LIBRARIES),
-        notes=[*_versions_of(tasks), f"mteb's own files: {folder}"],
+        versions=versions(("paranmt-hf", "mteb", "sentence-transformers", "torch", "numpy")),
+        notes=[f"mteb's own files: {folder}"],
     )
 
 
-def _versions_of(tasks: Sequence[AbsTask]) -> list[str]:
-    """Say which tasks mteb has a later version of, such as STSBenchmark (1,379 pairs) and STSBenchmark.v2 (1,362)."""
-    later = {task.metadata.name: getattr(task, "superseded_by", None) for task in tasks}
-    return [
-        f"{name} is the version of the task that mteb has replaced by {new}; figures of the two are not comparable."
-        for name, new in later.items()
-        if new
-    ]
+def _write_result(result: TaskResult, meta: ModelMeta, task: AbsTask, folder: Path) -> None:
+    """Write a result as mteb's cache does, whole or not at all."""
+    # Of a task of several parts mteb names no revision.
+    result = result.model_copy(update={"dataset_revision": _revision(task)})
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with replacing(folder / "model_meta.json") as aside:
+        aside.write_text(json.dumps(meta.to_dict(), default=str, indent=4), encoding="utf8", newline="\n")
+    with replacing(folder / f"{result.task_name}.json") as aside, quiet_mteb():
+        result.to_disk(aside)
 
 
 def _finished(folder: Path, task: AbsTask) -> TaskResult | None:
@@ -247,8 +251,10 @@ def _finished(folder: Path, task: AbsTask) -> TaskResult | None:
         found = TaskResult.from_disk(path)
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is damaged ({' '.join(str(error).split())[:200]}); delete it", path=path) from None
-    subsets = {str(entry["hf_subset"]) for entries in found.scores.values() for entry in entries}
-    wanted = {str(subset) for subset in task.hf_subsets or subsets}
+    subsets = set()
+    for entries in found.scores.values():
+        subsets |= {str(entry["hf_subset"]) for entry in entries}
+    wanted = {str(subset) for subset in task.hf_subsets} or subsets
     now = (_revision(task), versions(["mteb"])["mteb"], wanted)
     if (found.dataset_revision, found.mteb_version, subsets) != now:
         raise InputError(
@@ -260,40 +266,25 @@ def _finished(folder: Path, task: AbsTask) -> TaskResult | None:
     return found
 
 
-def _check_scores(result: TaskResult) -> None:
-    """Reject a score that is not finite, such as a correlation with constant values."""
-    for split, entries in result.scores.items():
-        for entry in entries:
-            if entry["main_score"] is None or not math.isfinite(entry["main_score"]):
-                raise InputError(
-                    f"the task {result.task_name} gives no score in the split {split!r} ({entry['hf_subset']}), as if "
-                    "all similarities or all scores are the same, or a score is not a number; look at the data, and "
-                    "whether the model knows their words"
-                )
-
-
 def _rows(task: AbsTask, result: TaskResult) -> list[Row]:
     """A row for the task, and for each of its parts if there are several."""
-    name, measure = task.metadata.name, str(task.metadata.main_score)
-    parts = [
-        Row(name=f"{name} {entry['hf_subset']} {split}", values={"score": float(entry["main_score"])}, group=name)
-        for split, entries in result.scores.items()
-        for entry in entries
-    ]
-    score = sum(part.main for part in parts) / len(parts)
-    details = {"type": str(task.metadata.type), "measure": measure, "seconds": result.evaluation_time}
-    whole = Row(name=name, values={"score": score}, details=details)
-    return [whole, *(parts if len(parts) > 1 else [])]
+    name = task.metadata.name
+    parts = []
+    for split, entries in result.scores.items():
+        for entry in entries:
+            values = {"score": float(entry["main_score"])}
+            parts.append(Row(name=f"{name} {entry['hf_subset']} {split}", values=values, group=name))
+    details = {
+        "type": str(task.metadata.type),
+        "measure": str(task.metadata.main_score),
+        "seconds": result.evaluation_time,
+    }
+    whole = Row(name=name, values=_mean(parts), details=details)
+    return [whole, *parts] if len(parts) > 1 else [whole]
 
 
-def _means(rows: Sequence[Row]) -> list[Row]:
-    """The mean of each type of task, if there are several, and of all tasks."""
-    kinds = list(dict.fromkeys(row.details["type"] for row in rows))
-    scores = {kind: [row.main for row in rows if row.details["type"] == kind] for kind in kinds}
-    chosen = {f"Mean of {kind}": own for kind, own in scores.items() if len(kinds) > 1}
-    if len(rows) > 1:
-        chosen["Mean"] = [row.main for row in rows]
-    return [Row(name=name, values={"score": sum(own) / len(own)}, items=len(own)) for name, own in chosen.items()]
+def _mean(rows: Sequence[Row]) -> dict[str, float]:
+    return {"score": sum(row.main for row in rows) / len(rows)}
 
 
 def model_meta(encoder: SentenceEncoder) -> ModelMeta:
@@ -305,55 +296,53 @@ def model_meta(encoder: SentenceEncoder) -> ModelMeta:
 
 
 def run_task(encoder: SentenceEncoder, meta: ModelMeta, task: AbsTask) -> TaskResult:
-    """Evaluate an encoder on a task; each of the `scores` by split has a `main_score` and a `hf_subset`."""
+    """Evaluate an encoder on a task; each of the `scores` by split has a finite `main_score` and a `hf_subset`."""
     import mteb
 
+    # Unloading its data gives a task the revision of the Hub's data back.
     task = fresh(task)
-    with quiet_mteb():
-        wrapper = mteb.SentenceTransformerEncoderWrapper(encoder)
-        wrapper.mteb_model_meta = meta
-        _load(task)
-        try:
-            result = mteb.evaluate(
-                wrapper,
-                task,
-                cache=None,
-                co2_tracker=False,
-                show_progress_bar=False,
-                encode_kwargs={"batch_size": BATCH, "show_progress_bar": False},
-            )
-        # What a task makes of data of another kind: no such column, text for a number, no label, one class alone.
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-            raise _unfit(task, error) from error
-        finally:
-            for part in parts_of(task):
-                part.unload_data()
-    found: TaskResult = result.task_results[0]
-    return found
-
-
-def _load(task: AbsTask) -> None:
-    """Load the data of a task."""
+    wrapper = mteb.SentenceTransformerEncoderWrapper(encoder)
+    wrapper.mteb_model_meta = meta
     for part in parts_of(task):
-        try:
+        with _explained(part):
             part.load_data()
-        # Errors of several libraries; all mean that the data are not to be had.
-        except Exception as error:
-            place = str(part.metadata.dataset["path"])
-            if Path(place).is_absolute():
-                raise _unfit(part, error) from error
+    with _explained(task):
+        made = mteb.evaluate(wrapper, task, cache=None, co2_tracker=False, show_progress_bar=False)
+    for part in parts_of(task):
+        part.unload_data()
+    result: TaskResult = made.task_results[0]
+    for split, entries in result.scores.items():
+        for entry in entries:
+            if entry["main_score"] is None or not math.isfinite(entry["main_score"]):
+                raise InputError(
+                    f"the task {result.task_name} gives no score in the split {split!r} ({entry['hf_subset']}), as if "
+                    "all similarities or all scores are the same, or a score is not a number; look at the data, and "
+                    "whether the model knows their words"
+                )
+    return result
+
+
+@contextmanager
+def _explained(task: AbsTask) -> Iterator[None]:
+    """Run mteb quietly in a `with` block, and say in a sentence that data cannot be had, or do not fit a task."""
+    from datasets.exceptions import DatasetsError
+
+    try:
+        with quiet_mteb():
+            yield
+    except InputError:
+        raise
+    # A task may find no such column, text for a number, no label, one class alone; readers of files find more.
+    except (DatasetsError, OSError, ValueError, TypeError, LookupError, AttributeError) as error:
+        name = task.metadata.name
+        places = [str(part.metadata.dataset["path"]) for part in parts_of(task)]
+        if isinstance(error, OSError) and not Path(places[0]).is_absolute():
             raise InputError(
-                f"the task {part.metadata.name}: {explain(error, place, 'dataset')}; or give a folder `data` with "
-                f"these data in DATA/{part.metadata.name}"
+                f"the task {name}: {explain(error, places[0], 'dataset')}; or give a folder `data` with these data in "
+                f"DATA/{name}"
             ) from error
-
-
-def _unfit(task: AbsTask, error: Exception) -> InputError:
-    """Say that the data of a task differ from what it expects."""
-    reason = " ".join(str(error).split())[:300] or type(error).__name__
-    missing = "there is no " if isinstance(error, KeyError) else ""
-    places = ", ".join(str(part.metadata.dataset["path"]) for part in parts_of(task))
-    return InputError(
-        f"the data of the task {task.metadata.name} in {places} do not fit it: {missing}{reason}; expected the files "
-        f"of its data set on the Hub (Parquet, JSON lines), with the splits {', '.join(task.eval_splits)}"
-    )
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        raise InputError(
+            f"the data of the task {name} in {', '.join(places)} do not fit it ({reason}); expected the files of its "
+            f"data set on the Hub (Parquet, JSON lines), with the splits {', '.join(task.eval_splits)}"
+        ) from error

@@ -57,13 +57,6 @@ def _sets(results: Results) -> dict[str, Row]:
     return {row.name: row for row in results.tables["Set"]}
 
 
-def mean_over_sets(results: Results) -> float:
-    """Mean Pearson's r over the given ones of the 22 sets of arXiv:1511.08198; over all sets if there are none."""
-    found = _sets(results)
-    figures = [found[title].main for title in PARAGRAM_SETS if title in found]
-    return float(np.mean(figures or [row.main for row in found.values() if row.group not in found]))
-
-
 def paragram_table(results: Sequence[Results]) -> str:
     """Write Pearson's r times 100 on the 22 sets of arXiv:1511.08198, with the means of the years and of all sets.
 

@@ -107,12 +107,15 @@ class Results:
     @property
     def rows(self) -> Iterator[Row]:
         """The rows of all tables."""
-        return (row for rows in self.tables.values() for row in rows)
+        for rows in self.tables.values():
+            yield from rows
 
     def value(self, name: str, measure: str | None = None) -> float | None:
         """Return the main score of a row, or another one; None if the row is missing."""
-        row = next((row for row in self.rows if row.name == name), None)
-        return None if row is None else row.main if measure is None else row.values.get(measure)
+        for row in self.rows:
+            if row.name == name:
+                return row.main if measure is None else row.values.get(measure)
+        return None
 
     @property
     def mean(self) -> float | None:
@@ -138,7 +141,9 @@ class Results:
 
     def _write(self, written: Callable[[str], str]) -> str:
         blocks = [_table(title, rows, written) for title, rows in self.tables.items() if rows]
-        return "\n\n".join([*blocks, *([" ".join(map(written, self.notes))] if self.notes else [])])
+        if self.notes:
+            blocks.append(" ".join(map(written, self.notes)))
+        return "\n\n".join(blocks)
 
 
 @dataclass(frozen=True)
@@ -209,21 +214,28 @@ def read_results(path: str | Path) -> list[Results]:
 
 def all_results(given: Iterable[Any]) -> list[Results]:
     """Read the files among some results and files of results."""
-    return [each for one in given for each in (read_results(one) if isinstance(one, str | Path) else [one])]
+    results: list[Results] = []
+    for one in given:
+        results += read_results(one) if isinstance(one, str | Path) else [one]
+    return results
 
 
 def _table(title: str, rows: Sequence[Row], written: Callable[[str], str]) -> str:
-    measures = list(dict.fromkeys(measure for row in rows for measure in row.values))
-    counted, bounded = any(row.items is not None for row in rows), any(row.interval for row in rows)
-    header = [title, *(["Items"] if counted else []), *map(heading, measures[:1]), *(["95 %"] if bounded else [])]
-    cells = []
+    measures: dict[str, None] = {}
     for row in rows:
-        values = [write_figure(measure, row.values.get(measure)) for measure in measures]
-        bounds = [write_figure(measures[0], bound) for bound in row.interval or ()]
-        items = "" if row.items is None else f"{row.items:,}"
-        first = [written(row.name), *([items] if counted else []), *values[:1]]
-        cells.append([*first, *([" to ".join(bounds)] if bounded else []), *values[1:]])
-    return markdown_table([*header, *map(heading, measures[1:])], cells)
+        measures |= dict.fromkeys(row.values)
+    columns = {title: [written(row.name) for row in rows]}
+    if any(row.items is not None for row in rows):
+        columns["Items"] = ["" if row.items is None else f"{row.items:,}" for row in rows]
+    for place, measure in enumerate(measures):
+        columns[heading(measure)] = [write_figure(measure, row.values.get(measure)) for row in rows]
+        if place == 0 and any(row.interval for row in rows):
+            columns["95 %"] = [_write_interval(measure, row) for row in rows]
+    return markdown_table(list(columns), [list(line) for line in zip(*columns.values(), strict=True)])
+
+
+def _write_interval(measure: str, row: Row) -> str:
+    return " to ".join(write_figure(measure, bound) for bound in row.interval or ())
 
 
 def heading(measure: str) -> str:
@@ -241,21 +253,23 @@ def write_figure(measure: str, value: float | None) -> str:
 def compare(results: Sequence[Results]) -> str:
     """Format one table of several models: the main scores of the rows that no other row summarises."""
     check_same_data(results)
-    names = [row.name for row in results[0].rows if row.group is None]
-    columns = [[model.model, *(_compared(model, name) for name in names)] for model in results]
-    if len(names) > MAX_COLUMNS:
-        lines = [list(line) for line in zip(["", *names], *columns, strict=True)]
-        return markdown_table(lines[0], lines[1:])
-    return markdown_table(["Model", *names], columns)
+    lines = [["Model", *(model.model for model in results)]]
+    for row in results[0].rows:
+        if row.group is None:
+            lines.append([row.name, *(_compared(model, row.name) for model in results)])
+    if len(lines) > MAX_COLUMNS + 1:
+        lines[0][0] = ""
+    else:
+        lines = [list(column) for column in zip(*lines, strict=True)]
+    return markdown_table(lines[0], lines[1:])
 
 
 def _compared(results: Results, name: str) -> str:
     """The main score of a row, and F1 next to an accuracy, as in ParaNMT-50M's table 14."""
-    row = next(row for row in results.rows if row.name == name)
-    if not row.values:
-        return ""
-    measure = next(iter(row.values))
-    shown = [measure, "f1"] if measure == "accuracy" and "f1" in row.values else [measure]
+    (row,) = (row for row in results.rows if row.name == name)
+    shown = list(row.values)[:1]
+    if shown == ["accuracy"] and "f1" in row.values:
+        shown.append("f1")
     return "/".join(write_figure(each, row[each]) for each in shown)
 
 
@@ -263,10 +277,10 @@ def check_same_data(results: Sequence[Results]) -> None:
     """Reject a comparison of results on different data."""
     if not results:
         raise InputError("there are no results to compare")
-    first, *others = results
-    compared = [(each.kind, each.data, [row.name for row in each.rows]) for each in results]
-    for other, its in zip(others, compared[1:], strict=True):
-        if its != compared[0]:
+    first = results[0]
+    rows = [row.name for row in first.rows]
+    for other in results[1:]:
+        if (other.kind, other.data) != (first.kind, first.data) or [row.name for row in other.rows] != rows:
             raise InputError(
                 f"{other.model} and {first.model} were evaluated on different data; evaluate both on the same"
             )

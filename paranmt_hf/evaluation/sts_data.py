@@ -130,11 +130,9 @@ def sets_of(data: StsData) -> list[StsSet]:
 
 
 def _check_twice(sets: list[StsSet], path: Path | str) -> None:
-    seen = set()
-    for title in (sts_set.title for sts_set in sets):
-        if title in seen:
+    for title, count in Counter(each.title for each in sets).items():
+        if count > 1:
             raise InputError(f"{path} holds {title} twice; move one copy elsewhere")
-        seen.add(title)
 
 
 def read_senteval(folder: Path) -> list[StsSet]:
@@ -145,12 +143,16 @@ def read_senteval(folder: Path) -> list[StsSet]:
     name = folder.resolve().name
     match = _YEAR.search(name)
     year = f"STS{match.group(1)}" if match else name
-    inputs = {named.group(1): file for file in sorted(folder.iterdir()) if (named := _INPUT.fullmatch(file.name))}
-    golds = {file.name.replace(".input.", ".gs.", 1) for file in inputs.values()}
     for file in sorted(folder.glob("STS*.gs.*.txt")):
-        if file.name not in golds:
-            raise InputError(f"{file} has no {file.name.replace('.gs.', '.input.', 1)} next to it; get the data again")
-    return [_read_pair_of_files(year, name, file) for name, file in inputs.items()]
+        sentences = file.with_name(file.name.replace(".gs.", ".input.", 1))
+        if not sentences.exists():
+            raise InputError(f"{file} has no {sentences.name} next to it; get the data again")
+    sets = []
+    for file in sorted(folder.iterdir()):
+        named = _INPUT.fullmatch(file.name)
+        if named:
+            sets.append(_read_pair_of_files(year, named[1], file))
+    return sets
 
 
 def _read_pair_of_files(year: str, name: str, file: Path) -> StsSet:
@@ -284,13 +286,16 @@ def read_hub(dataset: str, *, split: str = "test") -> StsSet:
     """Read a split of a dataset on the Hub or in a local folder, such as MTEB's: all sets of a year in one."""
     from datasets import load_dataset, load_dataset_builder
 
-    folder = Path(dataset) if Path(dataset).is_dir() else None
+    folder = Path(dataset)
+    name = folder.resolve().name if folder.is_dir() else dataset
     try:
-        if folder is not None and split not in (splits := own_files(folder, lambda: load_dataset_builder(dataset))):
-            raise InputError(
-                f"cannot load the split {split!r} of {folder}, which has {', '.join(splits) or 'none'}; STS data are "
-                f"{_LAYOUTS}"
-            )
+        if folder.is_dir():
+            splits = own_files(folder, lambda: load_dataset_builder(dataset))
+            if split not in splits:
+                raise InputError(
+                    f"cannot load the split {split!r} of {folder}, which has {', '.join(splits) or 'none'}; STS data "
+                    f"are {_LAYOUTS}"
+                )
         rows = load_dataset(dataset, split=split)
     except InputError:
         raise
@@ -299,36 +304,36 @@ def read_hub(dataset: str, *, split: str = "test") -> StsSet:
         here = absent_here(dataset)
         where = f"{here}; taken for an id on the Hub: " if here else ""
         raise InputError(f"{where}cannot load the split {split!r} of {dataset}: {reason}") from None
-    if missing := [column for column in COLUMNS if column not in rows.column_names]:
-        raise InputError(
-            f"{dataset} has no column {missing[0]!r}; its columns are {', '.join(rows.column_names)}: rename those of "
-            "score and sentences"
-        )
+    for column in COLUMNS:
+        if column not in rows.column_names:
+            raise InputError(
+                f"{dataset} has no column {column!r}; its columns are {', '.join(rows.column_names)}: rename those of "
+                "score and sentences"
+            )
+    pairs = []
     try:
-        values = [["" if value is None else str(value) for value in rows[column]] for column in COLUMNS]
+        for number, row in enumerate(rows, 1):
+            score, left, right = ("" if row[column] is None else str(row[column]) for column in COLUMNS)
+            place = f"{dataset}, row {number}"
+            pairs.append(ScoredPair(score, left, right, place, place))
     # Parquet readers do not check that text is UTF-8.
     except UnicodeDecodeError:
         raise InputError(f"{dataset}: expected text in UTF-8, found other bytes; write its files again") from None
-    name = dataset if folder is None else folder.resolve().name
-    pairs = []
-    for number, (score, left, right) in enumerate(zip(*values, strict=True), 1):
-        place = f"{dataset}, row {number}"
-        pairs.append(ScoredPair(score, left, right, place, place))
-    return collect(name, pairs, Path(dataset))
+    return collect(name, pairs, folder)
 
 
 def notes(sets: list[StsSet]) -> list[str]:
     """Explain why yearly scores are not comparable with published ones, a sentence for each reason."""
     sentences = []
-    years = sorted({sts_set.year for sts_set in sets if sts_set.year})
-    missing = [year for year in COUNTS if year not in years]
-    if years and missing:
-        sentences.append(
-            f"The mean of the years is that of {', '.join(years)}; {', '.join(missing)} "
-            f"{'is' if len(missing) == 1 else 'are'} not in the data."
-        )
-    for year in sorted(COUNTS.keys() & set(years)):
-        pairs = {sts_set.name: len(sts_set) for sts_set in sets if sts_set.year == year}
+    found: dict[str, dict[str, int]] = {}
+    for sts_set in sets:
+        if sts_set.year:
+            found.setdefault(sts_set.year, {})[sts_set.name] = len(sts_set)
+    missing = [year for year in COUNTS if year not in found]
+    if found and missing:
+        sentences.append(f"The mean of the years is that of {', '.join(sorted(found))}, without {', '.join(missing)}.")
+    for year in sorted(COUNTS.keys() & found.keys()):
+        pairs = found[year]
         if year == "STS13" and "SMT" not in pairs:
             sentences.append(
                 "STS13 is without SMT, which is not free; papers that had it report the mean of four sets."

@@ -83,46 +83,46 @@ def evaluate_transfer(
     name = name or type(encoder).__name__
     store = _VectorStore(encoder, name, scaled=config.scaled)
     finished = finished or FinishedTasks()
-    rows, dimension = [], 0
+    rows: list[Row] = []
     for task in tasks:
-        before = finished.read(task.name, task.checksum)
-        if before is None:
+        row = finished.read(task.name, task.checksum)
+        if row is None:
             row = _evaluate_task(task, store, config)
-            before = finished.write(task.name, task.checksum, row, store.vectors.shape[1])
-        rows.append(before.row)
-        dimension = before.dimension
-        figures = (f"{measure} {write_figure(measure, value)}" for measure, value in before.row.values.items())
-        logger.info(f"{name}, {task.name}: {', '.join(figures)}")
-    said = [*(note for task in tasks for note in task.notes), *getattr(encoder, "notes", ())]
-    if edges := [row.name for row in rows if _at_the_edge(row, tasks)]:
-        advice = "" if config.scaled else ", which means that vectors are short for it: evaluate them scaled"
-        said.append(f"Of {', '.join(edges)} the largest C of the grid was chosen{advice}.")
-    if left_out:
-        said.append(f"Left out, because the files are not there: {', '.join(left_out)}.")
-    if zeros := sum(row.details["zero_vectors"] for row in rows):
-        said.append(f"{counted(zeros, 'sentence has', 'sentences have')} a vector of zeros.")
-    means = averages(rows)
-    found = {row.name for row in rows}
-    for title, parts in AVERAGES.items():
-        if missing := [part for part in parts if part not in found]:
-            verb = "is" if len(missing) == 1 else "are"
-            said.append(f"{title} is not printed, because {', '.join(missing)} {verb} missing.")
+            finished.write(row, task.checksum)
+        rows.append(row)
+        logger.info(f"{name}, {task.name}: {write_figure('accuracy', row.main)}")
     return Results(
         kind="transfer",
         model=name,
-        tables={"Task": rows, "Mean": means},
+        tables={"Task": rows, "Mean": averages(rows)},
         data={task.name: task.checksum for task in tasks},
-        settings={"dimension": dimension, **config.describe()},
+        settings={"dimension": rows[-1].details["dimension"], **config.describe()},
         versions={"paranmt-hf": __version__, **versions(LIBRARIES)},
-        notes=said,
+        notes=[*_notes(tasks, rows, config, left_out), *getattr(encoder, "notes", ())],
     )
 
 
-def _at_the_edge(row: Row, tasks: Sequence[TransferTask]) -> bool:
-    """Whether most tests of a task chose the weakest penalty."""
-    (way,) = (task.way for task in tasks if task.name == row.name)
-    chosen = row.details["penalties"]
-    return way != "relatedness" and 2 * chosen.count(max(GRIDS[way])) > len(chosen)
+def _notes(
+    tasks: Sequence[TransferTask], rows: Sequence[Row], config: TransferConfig, left_out: Sequence[str]
+) -> list[str]:
+    """What a reader of the figures must know."""
+    notes: list[str] = []
+    edges = []
+    for task, row in zip(tasks, rows, strict=True):
+        notes += task.notes
+        chosen = row.details["penalties"]
+        # Most tests of the task chose the weakest penalty.
+        if task.way != "relatedness" and 2 * chosen.count(max(GRIDS[task.way])) > len(chosen):
+            edges.append(task.name)
+    if edges:
+        advice = "" if config.scaled else ", which means that vectors are short for it: evaluate them scaled"
+        notes.append(f"Of {', '.join(edges)} the largest C of the grid was chosen{advice}.")
+    if left_out:
+        notes.append(f"Left out, because the files are not there: {', '.join(left_out)}.")
+    zeros = sum(row.details["zero_vectors"] for row in rows)
+    if zeros:
+        notes.append(f"{counted(zeros, 'sentence has', 'sentences have')} a vector of zeros.")
+    return notes
 
 
 def averages(rows: Sequence[Row]) -> list[Row]:
@@ -188,7 +188,12 @@ def _evaluate_task(task: TransferTask, store: _VectorStore, config: TransferConf
         warnings.simplefilter("ignore", ConvergenceWarning)
         values, penalties = _trained(task, store, config, lambda: progress.advance_to(progress.rows + 1))
     parts = {part: len(items) for part, items in task.parts.items()}
-    details = {"parts": parts, "penalties": list(penalties), "zero_vectors": int((~store.vectors.any(axis=1)).sum())}
+    details = {
+        "parts": parts,
+        "penalties": list(penalties),
+        "zero_vectors": int((~store.vectors.any(axis=1)).sum()),
+        "dimension": store.vectors.shape[1],
+    }
     return Row(name=task.name, values=values, items=sum(parts.values()), details=details)
 
 

@@ -18,8 +18,9 @@ from paranmt_hf.util.files import check_regular
 TaskName = Literal["MR", "CR", "SUBJ", "MPQA", "SST2", "SST5", "TREC", "MRPC", "SICK-R", "SICK-E"]
 TASKS: tuple[TaskName, ...] = get_args(TaskName)
 Split = Literal["positive", "negative", "train", "dev", "test"]
-# How a task is evaluated: as `Way` of `transfer_heads` says, or by regression.
-TaskWay = Literal["nested", "train", "dev", "relatedness"]
+# How a task is evaluated: nested cross-validation over all of it, cross-validation on train, a development set, or
+# regression with a development set.
+Way = Literal["nested", "train", "dev", "relatedness"]
 Row = tuple[tuple[str, ...], float]  # The sentences of a line, and its label
 
 _QUESTIONS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
@@ -44,7 +45,7 @@ class TransferTask:
     """A task, such as `MR`: how it is evaluated, and its items."""
 
     name: str
-    way: TaskWay
+    way: Way
     parts: Mapping[str, TaskPart]  # Its items: `all`, or `train`, `test` and, if there is one, `dev`
     files: tuple[Path, ...]  # The files that they come from
     notes: tuple[str, ...] = ()  # Sentences that a reader of its result must know
@@ -64,7 +65,7 @@ class TransferTask:
 class _Layout:
     """Where a task's files are and how a line is read."""
 
-    way: TaskWay  # How the task is evaluated
+    way: Way  # How the task is evaluated
     # The names that the file of each split may have, below the folder of all tasks
     files: Mapping[Split, tuple[str, ...]]
     counts: Mapping[str, int]  # Items of each part, where its files are whole
@@ -125,26 +126,22 @@ def _check_last_line(path: Path) -> None:
         raise InputError(f"{path}, line {number}: the file ends within this line, so it is cut off; get it again")
 
 
-def _written(counts: Mapping[str, int]) -> str:
-    return " + ".join(f"{count:,}" for count in counts.values())
-
-
 def _read_task(name: str, folder: Path) -> TransferTask | None:
     """Read a task; None if none of its files exists."""
     layout = _LAYOUTS[name]
     files: dict[Split, Path] = {}
+    missing = []
     for split, options in layout.files.items():
-        if there := [folder / option for option in options if (folder / option).exists()]:
+        there = [folder / option for option in options if (folder / option).exists()]
+        if there:
             files[split] = there[0]
+        else:
+            missing.append(" or ".join(options))
     if not files:
         return None
-    for split, options in layout.files.items():
-        if split not in files:
-            beside = next(iter(files.values()))
-            raise InputError(
-                f"{folder} holds no {' or '.join(options)}, but {beside.relative_to(folder)}; "
-                f"get the files of {name} again"
-            )
+    if missing:
+        beside = next(iter(files.values())).relative_to(folder)
+        raise InputError(f"{folder} holds no {missing[0]}, but {beside}; get the files of {name} again")
     splits = {split: _read_rows(path, layout) for split, path in files.items()}
     if layout.way == "nested":
         rows = [(sentences, float(split == "positive")) for split in splits for sentences, _ in splits[split]]
@@ -152,14 +149,15 @@ def _read_task(name: str, folder: Path) -> TransferTask | None:
     else:
         parts = {str(split): _part(rows, layout) for split, rows in splits.items()}
     counts = {part: len(parts[part]) for part in layout.counts}
-    note = (
-        f"{name} has {_written(counts)} items where {_written(layout.counts)} are expected, so it is not comparable "
-        "with published figures."
-    )
-    notes = () if counts == layout.counts else (note,)
-    for path in files.values() if notes else ():
-        _check_last_line(path)
-    return TransferTask(name, layout.way, parts, tuple(files.values()), notes)
+    notes: list[str] = []
+    if counts != layout.counts:
+        for path in files.values():
+            _check_last_line(path)
+        found, expected = (" + ".join(f"{count:,}" for count in each.values()) for each in (counts, layout.counts))
+        notes.append(
+            f"{name} has {found} items where {expected} are expected, so it is not comparable with published figures."
+        )
+    return TransferTask(name, layout.way, parts, tuple(files.values()), tuple(notes))
 
 
 def read_relatedness(path: Path) -> list[Row]:
@@ -211,7 +209,7 @@ def _sst(folder: str, counts: tuple[int, int, int], line: str, expected: str, cl
     return _Layout("dev", files, dict(zip(splits, counts, strict=True)), re.compile(line), expected, classes)
 
 
-def _sick(way: TaskWay, line: str, expected: str, classes: tuple[str, ...] = ()) -> _Layout:
+def _sick(way: Way, line: str, expected: str, classes: tuple[str, ...] = ()) -> _Layout:
     files: dict[Split, tuple[str, ...]] = {
         "train": ("SICK/SICK_train.txt",),
         "dev": ("SICK/SICK_trial.txt",),

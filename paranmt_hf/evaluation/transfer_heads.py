@@ -7,15 +7,17 @@ distribution, Adam, batches of 64, and an end where Pearson's r on the developme
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson
+from paranmt_hf.evaluation.transfer_data import Way
 from paranmt_hf.util.machine import one_thread, visible_cores
 from paranmt_hf.util.markers import Range, Seed
 from paranmt_hf.util.settings import Settings
@@ -23,8 +25,6 @@ from paranmt_hf.util.settings import Settings
 if TYPE_CHECKING:
     import torch
 
-# How a task is evaluated: nested cross-validation over all of it, cross-validation on train, or a development set.
-Way = Literal["nested", "train", "dev"]
 # Inverse strengths C of the L2 penalty that SentEval tries with scikit-learn's logistic regression.
 GRIDS: Mapping[Way, tuple[float, ...]] = {
     "nested": tuple(2.0**power for power in range(-2, 4)),
@@ -108,10 +108,12 @@ def tuned_head(parts: Mapping[str, LabelledVectors], way: Way, config: TransferC
         for inside, outside in _folds(items.labels, config):
             train = items.take(inside)
             tests.append(_tune(train, _folds(train.labels, config), train, items.take(outside), way, config, tick))
-        accuracies, devs, penalties = zip(
-            *((each.accuracy, each.dev, each.penalties[0]) for each in tests), strict=True
+        return Tuned(
+            accuracy=float(np.mean([test.accuracy for test in tests])),
+            dev=float(np.mean([test.dev for test in tests])),
+            penalties=tuple(test.penalties[0] for test in tests),
+            predictions=np.empty(0, np.int64),
         )
-        return Tuned(float(np.mean(accuracies)), float(np.mean(devs)), penalties, np.empty(0, np.int64))
     train, test = parts["train"], parts["test"]
     if way == "train":
         return _tune(train, _folds(train.labels, config), train, test, way, config, tick)
@@ -123,8 +125,9 @@ def tuned_head(parts: Mapping[str, LabelledVectors], way: Way, config: TransferC
 
 def count_fits(way: Way, config: TransferConfig) -> int:
     """Number of fits of `tuned_head`."""
-    splits, tests = 1 if way == "dev" else config.folds, config.folds if way == "nested" else 1
-    return tests * (splits * len(GRIDS[way]) + 1)
+    splits = 1 if way == "dev" else config.folds
+    fits = splits * len(GRIDS[way]) + 1
+    return config.folds * fits if way == "nested" else fits
 
 
 def _tune(
@@ -229,7 +232,9 @@ def train_relatedness(
         for weights in head.parameters():
             weights.uniform_(-bound, bound, generator=generator)
     adam = torch.optim.Adam(head.parameters(), lr=LEARNING_RATE, fused=True)
-    best, kept, left = -2.0, {}, PATIENCE
+    best = -2.0
+    kept = {}
+    left = PATIENCE
     for _ in range(0, MOST_PASSES, PASSES):
         for _ in range(PASSES):
             order = torch.randperm(len(vectors), generator=generator)
@@ -241,7 +246,8 @@ def train_relatedness(
         tick()
         reached = _agreement(_scores(head, dev.vectors), dev.labels)
         if reached > best:
-            best, kept = reached, {name: value.clone() for name, value in head.state_dict().items()}
+            best = reached
+            kept = copy.deepcopy(head.state_dict())
         elif left:
             left -= 1
         else:

@@ -113,19 +113,17 @@ def _norm_weights(words: Sequence[str], norms: Mapping[str, float], source: str)
 
 def weighting_notes(weighting: Weighting, config: WordWeighting, counts: WordCounts | None) -> tuple[str, ...]:
     """Notes on the figures of a weighting."""
-    source = "" if counts is None else f"Frequencies of words: {counts.source}."
-    if weighting == "sif":
-        return (
-            f"SIF: a = {SIF_A:g}; the first principal component of the sentences of each data set is removed. "
-            f"{source}",
-        )
-    if weighting == "blacklist":
-        return (f"Blacklist: without the {config.blacklist:,} most frequent words. {source}",)
-    if weighting == "inverse-frequency":
-        return (f"Inverse frequency: each word weighs 1 / count, an unseen one 1. {source}",)
+    if weighting == "average":
+        return ()
     if weighting == "norms":
         return (f"Scaled by norms: each word weighs the L1 norm of its vector in {config.norms_of}.",)
-    return ()
+    assert counts is not None
+    formulas = {
+        "sif": f"SIF: a = {SIF_A:g}; the first principal component of the sentences of each data set is removed.",
+        "blacklist": f"Blacklist: without the {config.blacklist:,} most frequent words.",
+        "inverse-frequency": "Inverse frequency: each word weighs 1 / count, an unseen one 1.",
+    }
+    return (f"{formulas[weighting]} Frequencies of words: {counts.source}.",)
 
 
 @dataclass(frozen=True)

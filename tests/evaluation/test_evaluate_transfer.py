@@ -11,10 +11,10 @@ import pytest
 from paranmt_hf import StaticEncoder
 from paranmt_hf.cli import main
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation import transfer as tasks_module
 from paranmt_hf.evaluation.evaluate import transfer
 from paranmt_hf.evaluation.results import read_results
 from paranmt_hf.evaluation.transfer_heads import TransferConfig
+from paranmt_hf.evaluation.word_averages import WordAverage
 from paranmt_hf.evaluation.word_weights import WordWeighting
 from paranmt_hf.hub.repository import ASSETS, weights_checksum
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
@@ -130,23 +130,23 @@ def test_finished_tasks_are_kept(folder, monkeypatch):
     given = {"data": folder / "senteval", "vectors": [folder / "v.txt"], "tasks": ["CR", "MRPC"]}
     config = TransferConfig(folds=3)
     whole = transfer(**given, config=config)
-    train, trained = tasks_module._evaluate_task, []
+    encode, asked = WordAverage.encode, []
 
-    def counted(task, *arguments):
-        trained.append(task.name)
-        if trained == ["CR", "MRPC"]:
+    def counted(encoder, sentences):
+        asked.append(len(sentences))
+        if len(asked) == 2:
             raise KeyboardInterrupt
-        return train(task, *arguments)
+        return encode(encoder, sentences)
 
-    monkeypatch.setattr(tasks_module, "_evaluate_task", counted)
+    monkeypatch.setattr(WordAverage, "encode", counted)
     with pytest.raises(KeyboardInterrupt):
         transfer(**given, config=config, out=folder / "out")
     again = transfer(**given, config=config, out=folder / "out")
-    assert trained == ["CR", "MRPC", "MRPC"]
+    assert len(asked) == 3 and asked[2] == asked[1], "the task that was interrupted alone is encoded again"
     assert again.to_json() == whole.to_json()
     # Other settings have results of their own.
     transfer(**given, config=TransferConfig(folds=4), out=folder / "out")
-    assert trained[3:] == ["CR", "MRPC"]
+    assert asked[3:] == asked[:2]
     with pytest.raises(InputError) as refused:
         transfer(**given, config=config, out=folder / "senteval")
     assert refused.value.option == "out"
@@ -181,7 +181,7 @@ def test_a_changed_encoder_is_not_taken_for_finished(folder):
         encoder.settings["truncate_dim"] = dimension
         whole, kept = scores({"mine": encoder}, folder)
         assert whole == kept
-    found = [json.loads(each.read_text())["dimension"] for each in (folder / "out").glob("CR-*.json")]
+    found = [json.loads(each.read_text())["details"]["dimension"] for each in (folder / "out").glob("CR-*.json")]
     assert sorted(found) == [2, 2, 256, 256]
 
 
