@@ -41,9 +41,11 @@ class Diagnosis:
         parts = []
         for title, values in self.sections.items():
             width = max(map(len, values), default=0)
-            parts.append("\n".join([title, *(f"  {name:{width}}  {value}" for name, value in values.items())]))
-        problems = "\n".join(["problems", *(f"  {problem}" for problem in self.problems)])
-        return "\n\n".join([*parts, problems if self.problems else "no problems"])
+            lines = [f"  {name:{width}}  {value}" for name, value in values.items()]
+            parts.append("\n".join([title, *lines]))
+        if not self.problems:
+            return "\n\n".join([*parts, "no problems"])
+        return "\n\n".join([*parts, "\n".join(["problems", *(f"  {problem}" for problem in self.problems)])])
 
 
 def diagnose() -> Diagnosis:
@@ -52,7 +54,7 @@ def diagnose() -> Diagnosis:
     sections: dict[str, Callable[[], Lines]] = {
         "installation": _installation,
         "packages": lambda: _packages(found.problems),
-        "machine": _machine,
+        "machine": lambda: {"cores": str(visible_cores()), "memory": _gigabytes(total_memory())},
         "GPUs": _gpus,
         "defaults": _defaults,
         "folders": _folders,
@@ -120,12 +122,12 @@ def package_state(requirement: Requirement, extra: str | None) -> tuple[str | No
     return found, "present", None
 
 
+def _gigabytes(count: int) -> str:
+    return f"{count / 1e9:,.1f} GB"
+
+
 def _short(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-
-
-def _machine() -> Lines:
-    return {"cores": str(visible_cores()), "memory": size(total_memory())}
 
 
 def _gpus() -> Lines:
@@ -138,7 +140,7 @@ def _gpus() -> Lines:
         gpu = torch.cuda.get_device_properties(number)
         # From Ampere on (compute capability 8.0) GPUs compute in bf16.
         precision = "bf16" if gpu.major >= 8 else "no bf16"
-        gpus[str(number)] = f"{gpu.name}, {size(gpu.total_memory)}, {precision}"
+        gpus[str(number)] = f"{gpu.name}, {_gigabytes(gpu.total_memory)}, {precision}"
     return gpus or {"none": "torch can use no GPU"}
 
 
@@ -172,7 +174,7 @@ def _folders() -> Lines:
     for name, folder in folders.items():
         # A cache need not exist yet.
         present = next(parent for parent in (folder, *folder.parents) if parent.exists())
-        lines[name] = f"{folder}: {size(shutil.disk_usage(present).free)} free"
+        lines[name] = f"{folder}: {_gigabytes(shutil.disk_usage(present).free)} free"
     return lines
 
 
@@ -183,11 +185,3 @@ def _hub() -> Lines:
         "endpoint": constants.ENDPOINT + (", HF_HUB_OFFLINE is set" if constants.HF_HUB_OFFLINE else ""),
         "token": "none (hf auth login, or HF_TOKEN)" if get_token() is None else "found",
     }
-
-
-def size(count: int) -> str:
-    """Write a number of bytes with its unit."""
-    for unit, number in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
-        if count >= number:
-            return f"{count / number:.1f} {unit}"
-    return f"{count / 1e3:.1f} kB"

@@ -23,7 +23,7 @@ TOKEN_VARIABLE = "PARANMT_SERVE_TOKEN"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 LOOPBACK_NAMES = (HOST, "localhost", "[::1]")  # How requests name this computer
 ORIGIN = r"\*|https?://[^/\s?#]+"
-MAX_CONNECTIONS = 500  # Requests beyond are answered with 503
+MAX_CONNECTIONS = 500  # Requests of further ones are answered with 503
 SECONDS_BETWEEN_REQUESTS = 30  # Then an idle connection is closed
 SECONDS_TO_END = 5  # How long requests may take that are being answered at Ctrl-C
 
