@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import secrets
@@ -27,6 +28,7 @@ from paranmt_hf.util.wording import brief
 from paranmt_hf.version import __version__
 
 EMBEDDINGS, MODELS, HEALTH = "/v1/embeddings", "/v1/models", "/health"
+SLOWEST = 10_000  # Bytes of a body for which a client gets one more second
 
 
 class Metrics:
@@ -64,7 +66,8 @@ class ServeApp:
     Args:
         vectors: The vectors of the encoder.
         names: Names by which clients know it, the main one first.
-        limits: Largest sizes of a request.
+        any_model: Whether requests for other models are answered too.
+        limits: Largest sizes of a request, and what clients may take of the server.
         token: What requests must bring; None if nothing.
         hosts: Names of hosts that requests may be for, so that a page of another site whose name leads here is
             rejected; None for any.
@@ -76,6 +79,7 @@ class ServeApp:
         vectors: SentenceVectors,
         names: Sequence[str],
         *,
+        any_model: bool = False,
         limits: ServeLimits | None = None,
         token: str | None = None,
         hosts: Sequence[str] | None = None,
@@ -84,6 +88,7 @@ class ServeApp:
         self.counts = Metrics()
         self._vectors = vectors
         self._names = list(names)
+        self._any_model = any_model
         self._limits = limits or ServeLimits()
         self._token = token
         self._hosts = None if hosts is None else [name.lower() for name in hosts]
@@ -169,7 +174,7 @@ class ServeApp:
         """Check the name of a model."""
         if not isinstance(name, str):
             raise InputError(f"model must be a text, was {brief(name)}", option="model")
-        if name not in self._names:
+        if name not in self._names and not self._any_model:
             known = " or ".join(map(repr, self._names))
             raise HTTPException(404, f"this server has the model {known}, not {brief(name)}")
         return name
@@ -214,10 +219,21 @@ class ServeApp:
     async def _values(self, request: Request) -> dict[str, Any]:
         """Read the JSON object of a request."""
         body = bytearray()
-        async for part in request.stream():
-            body += part
-            if len(body) > self._limits.body:
-                raise HTTPException(413, f"a request may have {self._limits.body:,} bytes")
+        limits = self._limits
+        latest = asyncio.get_running_loop().time() + limits.seconds
+        try:
+            async with asyncio.timeout_at(latest) as timeout:
+                async for part in request.stream():
+                    body += part
+                    if len(body) > limits.body:
+                        raise HTTPException(413, f"a request may have {limits.body:,} bytes")
+                    timeout.reschedule(latest + len(body) / SLOWEST)
+        except TimeoutError:
+            raise HTTPException(
+                408,
+                f"the body of a request must arrive within {limits.seconds} seconds, and one more for each "
+                f"{SLOWEST:,} bytes",
+            ) from None
         try:
             values = _parsed(body)
         except (ValueError, RecursionError) as error:
@@ -298,7 +314,7 @@ def _refuse(request: Request, error: Exception) -> Response:
         text = "the request ended early"
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    if status == 413:
+    if status in (408, 413):
         # The rest of the body may still come, which nobody reads.
         headers["Connection"] = "close"
     if not path.startswith("/v1/"):

@@ -23,8 +23,6 @@ TOKEN_VARIABLE = "PARANMT_SERVE_TOKEN"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 LOOPBACK_NAMES = (HOST, "localhost", "[::1]")  # How requests name this computer
 ORIGIN = r"\*|https?://[^/\s?#]+"
-MAX_CONNECTIONS = 500  # Requests of further ones are answered with 503
-SECONDS_BETWEEN_REQUESTS = 30  # Then an idle connection is closed
 SECONDS_TO_END = 5  # How long requests may take that are being answered at Ctrl-C
 
 
@@ -34,6 +32,7 @@ def serve_encoder(
     host: str = HOST,
     port: int = 8000,
     names: Sequence[str] = (),
+    accept_any_model: bool = False,
     hosts: Sequence[str] = (),
     origins: Sequence[str] = (),
     token_file: Path | None = None,
@@ -51,22 +50,25 @@ def serve_encoder(
         port: Port; 0 for any that is free.
         names: Names of the model for clients, the main one first, such as one from the list of a client; by default
             that of its folder, or its Hub id.
+        accept_any_model: Answer requests for any other model too, with the vectors of this one.
         hosts: Names of this computer that requests may be for, such as that of a proxy. If it is reached from this
             computer only, `localhost` and its addresses are known; other servers answer for any name if none is given.
         origins: Sites whose pages may ask from a browser (CORS), such as https://example.org; `*` for any.
         token_file: File with a token that requests must bring, as `Authorization: Bearer TOKEN`.
-        limits: Largest sizes of a request.
+        limits: Largest sizes of a request, and what clients may take of the server.
         opened: Gets the address when the server listens.
     """
     for package in ("orjson", "starlette"):
         check_installed(package, "serve")
     uvicorn = require("uvicorn", "serve")
+    from paranmt_hf.apps.serve.connections import LimitedServer
     from paranmt_hf.apps.serve.routes import ServeApp
 
     for origin in origins:
         if not re.fullmatch(ORIGIN, origin):
             raise InputError(f"an origin is like https://example.org, or *, was {origin!r}", option="origins")
     token = _token(token_file)
+    limits = limits or ServeLimits()
     known = list(hosts) or None
     if host in LOOPBACK:
         known = [*LOOPBACK_NAMES, *hosts]
@@ -74,7 +76,9 @@ def serve_encoder(
         vectors = SentenceVectors.load(encoder)
         vectors.warm_up()
         names = list(names) or [plain_name(encoder)]
-        app = ServeApp(vectors, names, limits=limits, token=token, hosts=known, origins=origins)
+        app = ServeApp(
+            vectors, names, any_model=accept_any_model, limits=limits, token=token, hosts=known, origins=origins
+        )
         shown = f"[{host}]" if ":" in host else host
         opened(f"{names[0]} ({vectors.dimension} dimensions) at http://{shown}:{listening.getsockname()[1]}")
         if token is None and host not in LOOPBACK:
@@ -86,13 +90,13 @@ def serve_encoder(
             access_log=False,
             lifespan="off",
             ws="none",
-            limit_concurrency=MAX_CONNECTIONS,
-            timeout_keep_alive=SECONDS_BETWEEN_REQUESTS,
+            timeout_keep_alive=limits.seconds,
             timeout_graceful_shutdown=SECONDS_TO_END,
         )
+        server = LimitedServer(config, connections=limits.connections, seconds=limits.seconds)
         # Ctrl-C is the intended way to end it.
         with suppress(KeyboardInterrupt):
-            uvicorn.Server(config).run(sockets=[listening])
+            server.run(sockets=[listening])
 
 
 def _token(file: Path | None) -> str | None:

@@ -21,17 +21,22 @@ FEW_CHARACTERS = 4096  # An average of so few takes less time than the change to
 
 @dataclass(frozen=True)
 class ServeLimits(Settings):
-    """Largest sizes of a request.
+    """Largest sizes of a request, and what clients may take of the server.
 
     Attributes:
         body: Bytes of a request.
         sentences: Sentences of a request.
         characters: Characters of a sentence.
+        connections: Open connections; of more, those that send nothing for the longest time are closed.
+        seconds: Time for the head of a request, for its body (and one second more for each 10,000 bytes), and between
+            two requests of a connection.
     """
 
     body: Count = 16 * 2**20
     sentences: Count = 2048
     characters: Count = 100_000
+    connections: Count = 500
+    seconds: Count = 30
 
 
 class SentenceVectors:

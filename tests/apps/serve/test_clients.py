@@ -1,23 +1,27 @@
-"""What clients of `paranmt serve` ask for, pages of browsers among them."""
+"""What clients of `paranmt serve` ask for, pages of browsers among them, and what keeps out those that only wait."""
 
+import socket
 import threading
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
+from http.client import HTTPConnection, HTTPResponse
 
 import numpy as np
 import pytest
 
 from paranmt_hf import StaticEncoder
 from paranmt_hf.apps.serve.serve import serve_encoder
-from paranmt_hf.apps.serve.vectors import SentenceVectors
+from paranmt_hf.apps.serve.vectors import SentenceVectors, ServeLimits
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.local_page import listen
 
-pytest.importorskip("orjson")
+orjson = pytest.importorskip("orjson")
 pytest.importorskip("starlette")
 uvicorn = pytest.importorskip("uvicorn")
 
 from starlette.testclient import TestClient  # noqa: E402 - these may not be installed
 
+from paranmt_hf.apps.serve.connections import LimitedServer  # noqa: E402
 from paranmt_hf.apps.serve.routes import ServeApp  # noqa: E402
 
 TEXT, TOKEN = "A man plays the guitar.", "a-token"
@@ -51,6 +55,14 @@ def test_aliases_are_names_of_the_model(vectors, unit):
     assert [model["id"] for model in client.get("/v1/models").json()["data"]] == NAMES
     assert embedded(client, model="other") == 404
     assert embedded(client, model=["small"]) == 400
+
+
+def test_any_model_is_answered_if_chosen(vectors, unit):
+    client = client_of(vectors, any_model=True)
+    assert np.array_equal(np.float32(embedded(client, model="text-embedding-ada-002")), unit)
+    assert client.get("/v1/models/anything").json()["id"] == "anything"
+    assert [model["id"] for model in client.get("/v1/models").json()["data"]] == NAMES
+    assert embedded(client, model=3) == 400
 
 
 def test_one_model_by_its_name(vectors):
@@ -128,10 +140,13 @@ def test_only_requests_for_this_host_are_answered(vectors):
 
 
 @contextmanager
-def running(vectors):
-    """A server in a thread; gives its port."""
-    config = uvicorn.Config(ServeApp(vectors, NAMES), log_level="warning", lifespan="off", timeout_graceful_shutdown=1)
-    server = uvicorn.Server(config)
+def running(vectors, http="auto", **limits):
+    """A server with limits in a thread; gives its port."""
+    limits = ServeLimits(**limits)
+    app = ServeApp(vectors, NAMES, limits=limits)
+    ends = {"timeout_keep_alive": limits.seconds, "timeout_graceful_shutdown": 1}
+    config = uvicorn.Config(app, log_level="warning", lifespan="off", http=http, **ends)
+    server = LimitedServer(config, connections=limits.connections, seconds=limits.seconds)
     with listen(0) as listening:
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
@@ -140,6 +155,141 @@ def running(vectors):
         finally:
             server.should_exit = True
             thread.join(timeout=20)
+
+
+def opened(port, sent=b""):
+    connection = socket.create_connection(("127.0.0.1", port), timeout=10)
+    connection.sendall(sent)
+    return connection
+
+
+def is_closed(connection, seconds):
+    """Whether the server closes a connection within some seconds; what it sends before is read."""
+    end = time.monotonic() + seconds
+    try:
+        while time.monotonic() < end:
+            connection.settimeout(max(0.01, end - time.monotonic()))
+            if not connection.recv(4096):
+                return True
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
+    return False
+
+
+def answers(port):
+    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request("POST", "/embed", orjson.dumps({"inputs": TEXT}))
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+HEAD = b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n"
+HALVES = {
+    "nothing": b"",
+    "half a head": HEAD[:30],
+    "half a body": HEAD + b'{"inputs": "a',
+    "a body that nobody reads": HEAD.replace(b"POST /embed", b"GET /health"),
+    "a second half": b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n" + HEAD[:30],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sent", HALVES.values(), ids=HALVES)
+def test_half_a_request_is_ended(vectors, sent):
+    with running(vectors, seconds=1) as port, opened(port, sent) as connection:
+        assert answers(port) == 200
+        assert is_closed(connection, seconds=6)
+        assert answers(port) == 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sent", [HEAD[:20], HEAD], ids=["head", "body"])
+def test_a_byte_now_and_then_does_not_keep_a_connection(vectors, sent):
+    with running(vectors, seconds=1) as port, opened(port, sent) as connection:
+        ended = False
+        for _ in range(20):
+            try:
+                connection.sendall(b"a")
+            except ConnectionError:
+                ended = True
+                break
+            if ended := is_closed(connection, seconds=0.3):
+                break
+        assert ended
+
+
+@pytest.mark.slow
+def test_a_body_that_comes_late_is_told_so(vectors):
+    with running(vectors, seconds=1) as port, opened(port, HEAD + b'{"in') as connection:
+        assert connection.recv(4096).startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.slow
+def test_a_large_body_over_a_slow_line(vectors):
+    """It takes longer than the seconds of a small one, and arrives."""
+    texts = [f"a man plays {number}" for number in range(3)]
+    body = orjson.dumps({"inputs": texts}) + b" " * 60_000
+    head = f"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    with running(vectors, seconds=1) as port, opened(port, head) as connection:
+        for start in range(0, len(body), 10_000):
+            connection.sendall(body[start : start + 10_000])
+            time.sleep(0.3)
+        answer = HTTPResponse(connection)
+        answer.begin()
+        assert answer.status == 200
+        unit = vectors.encoder.encode(texts, normalize_embeddings=True)
+        assert np.array_equal(np.float32(orjson.loads(answer.read())), unit)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("http", ["h11", "auto"])
+def test_a_client_that_keeps_its_connection(vectors, http):
+    with running(vectors, http, seconds=1) as port:
+        client = HTTPConnection("127.0.0.1", port, timeout=10)
+        client.connect()
+        connection = client.sock
+        for _ in range(6):
+            for _ in range(2):
+                client.request("GET", "/health")
+                assert client.getresponse().read() == b""
+            time.sleep(0.6)
+        assert client.sock is connection
+        client.close()
+
+
+@pytest.mark.slow
+def test_idle_connections_do_not_keep_others_out(vectors):
+    with running(vectors, connections=5, seconds=30) as port:
+        first = [opened(port, HEAD[: 5 * number]) for number in range(7)]
+        time.sleep(1)
+        last = [opened(port, HEAD[: 5 * number]) for number in range(5)]
+        time.sleep(1)
+        assert all(is_closed(connection, seconds=2) for connection in first), "those that came first are closed first"
+        assert not any(is_closed(connection, seconds=0.1) for connection in last)
+        assert answers(port) == 200
+        for connection in [*first, *last]:
+            connection.close()
+
+
+@pytest.mark.slow
+def test_a_client_that_does_not_read_its_answer(vectors):
+    body = orjson.dumps({"inputs": ["a man"] * 4000})
+    head = f"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    with running(vectors, seconds=1, sentences=4000) as port, opened(port) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        connection.sendall(head + body)
+        time.sleep(4)
+        assert answers(port) == 200
+        received = connection.recv(4096)
+        announced = int(received.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+        with suppress(ConnectionError):
+            while part := connection.recv(2**20):
+                received += part
+        assert 4096 <= len(received) < announced, "the answer was not sent to its end"
 
 
 @pytest.fixture(scope="module")
