@@ -56,17 +56,13 @@ def read_triples(path: str | Path | None = None) -> Triples:
         )
     if not lines:
         raise InputError(f"{path} has no triples below its first line; give some")
-    rows = [
-        [
-            parse_sentence(cell, f"{path}, line {number}", f"the column {name}")
-            for name, cell in zip(COLUMNS, cells, strict=True)
-        ]
-        for number, cells in enumerate(lines, 2)
-    ]
-    if any(row[0] == ALL for row in rows):
+    columns: dict[str, list[str]] = {name: [] for name in COLUMNS}
+    for number, cells in enumerate(lines, 2):
+        for name, cell in zip(COLUMNS, cells, strict=True):
+            columns[name].append(parse_sentence(cell, f"{path}, line {number}", f"the column {name}"))
+    if ALL in columns["kind"]:
         raise InputError(f"{path} names a kind {ALL!r}, which the row of all triples is called; choose another name")
-    kinds, sentences, paraphrases, others = (list(column) for column in zip(*rows, strict=True))
-    return Triples(path.stem, kinds, sentences, paraphrases, others)
+    return Triples(path.stem, *columns.values())
 
 
 def evaluate_contrast(models: Models, *, data: str | Path | None = None) -> Evaluation:

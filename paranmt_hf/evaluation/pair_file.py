@@ -60,14 +60,16 @@ def read_pairs(table: Table) -> list[ScoredPair]:
 def _parts(table: Table) -> dict[str, np.ndarray]:
     """Find the parts of a set by their names, masks of the pairs with a score [pair]; empty for a single part."""
     known = by_spelling(table.names)
-    column = next((known[name] for name in PARTS if name in known), None)
-    if column is None:
+    columns = [known[name] for name in PARTS if name in known]
+    if not columns:
         return {}
     score = _by_names(table)[0]
-    rows = text_rows(table, [score, column], numbers=[score])
+    rows = text_rows(table, [score, columns[0]], numbers=[score])
     parts = np.array([part for _, (number, part) in rows if number.strip()])
     names = np.unique(parts).tolist()
-    return {name: parts == name for name in names if name} if 1 < len(names) <= MAX_PARTS else {}
+    if not 1 < len(names) <= MAX_PARTS:
+        return {}
+    return {name: parts == name for name in names if name}
 
 
 def by_spelling(names: Sequence[str]) -> dict[str, str]:
@@ -78,16 +80,17 @@ def by_spelling(names: Sequence[str]) -> dict[str, str]:
 def _by_names(table: Table) -> list[str]:
     """Names of the columns of score, first and second sentence."""
     known = by_spelling(table.names)
-    score = next((known[name] for name in SCORES if name in known), None)
-    sides = next(([known[name] for name in pair] for pair in SENTENCES if known.keys() >= set(pair)), None)
-    if score is None or sides is None:
-        missing = "scores" if score is None else "sentences"
+    scores = [name for name in SCORES if name in known]
+    sides = [pair for pair in SENTENCES if known.keys() >= set(pair)]
+    if not scores or not sides:
+        missing = "sentences" if scores else "scores"
         raise InputError(
             f"{table.path} has no column of {missing} among {', '.join(table.names)}; expected score, sentence1 and "
             "sentence2: rename its columns",
             path=table.path,
         )
-    return [score, *sides]
+    left, right = sides[0]
+    return [known[scores[0]], known[left], known[right]]
 
 
 def _by_numbers(table: Table) -> list[str]:

@@ -110,20 +110,21 @@ def sent2vec_table(results: Sequence[Results]) -> str:
         **{name: [title] for name, title in SENT2VEC_PARTS.items()},
     }
 
-    def both(rows: Sequence[Row]) -> str:
-        if not rows:
-            return MISSING
-        return " / ".join(
-            write_figure(name, float(np.mean([row[name] for row in rows]))) for name in ("spearman", "pearson")
-        )
-
-    rows = [
-        [each.model, *(both([sets[title] for title in titles if title in sets]) for titles in columns.values())]
-        for each, sets in zip(results, found, strict=True)
-    ]
+    rows = []
+    for each, sets in zip(results, found, strict=True):
+        cells = [each.model]
+        for titles in columns.values():
+            own = [sets[title] for title in titles if title in sets]
+            figures = [_mean_figure(own, measure) for measure in ("spearman", "pearson") if own]
+            cells.append(" / ".join(figures) or MISSING)
+        rows.append(cells)
     table = markdown_table(["Spearman / Pearson", *columns], rows)
     titles = [*of_2014, SICK, *SENT2VEC_PARTS.values()]
     return _with_missing(table, [title for title in titles if title not in found[0]])
+
+
+def _mean_figure(rows: Sequence[Row], measure: str) -> str:
+    return write_figure(measure, float(np.mean([row[measure] for row in rows])))
 
 
 def _with_missing(table: str, missing: Sequence[str]) -> str:

@@ -76,8 +76,9 @@ def read_sts(data: Path | str) -> list[StsSet]:
         )
     sets = _read_folder(path)
     if not sets:
-        folders = sorted(folder for folder in path.iterdir() if folder.is_dir())
-        sets = [sts_set for folder in folders for sts_set in _read_folder(folder)]
+        for folder in sorted(path.iterdir()):
+            if folder.is_dir():
+                sets += _read_folder(folder)
     if not sets and any(file.name.endswith(_TABLES) for file in path.rglob("*")):
         return [read_hub(str(path))]
     if not sets:
@@ -107,11 +108,13 @@ def _read_folder(folder: Path) -> list[StsSet]:
     sets: list[StsSet] = []
     if any(_INPUT.fullmatch(file.name) for file in folder.iterdir()):
         sets += read_senteval(folder)
-    splits: list[Literal["dev", "test"]] = [
-        split for split in ("dev", "test") if (folder / f"sts-{split}.csv").exists()
-    ]
-    sets += [read_benchmark(folder, split) for split in splits]
-    if len(splits) == 2:
+    dev = (folder / "sts-dev.csv").exists()
+    test = (folder / "sts-test.csv").exists()
+    if dev:
+        sets.append(read_benchmark(folder, "dev"))
+    if test:
+        sets.append(read_benchmark(folder, "test"))
+    if dev and test:
         sets.append(development_set(folder))
     if any((folder / name).exists() for name in SICK_FILES.values()):
         sets.append(read_sick(folder))
@@ -122,11 +125,17 @@ def _read_folder(folder: Path) -> list[StsSet]:
 
 def sets_of(data: StsData) -> list[StsSet]:
     """Read all sets of one or several files, folders or Hub datasets, see `read_sts`; sets are returned unchanged."""
-    given = [data] if isinstance(data, str | Path) else list(data)
-    places = [each for each in given if not isinstance(each, StsSet)]
-    read = [sts_set for place in places for sts_set in read_sts(place)]
-    _check_twice(read, " and ".join(map(str, places)))
-    return [*(each for each in given if isinstance(each, StsSet)), *read]
+    sets: list[StsSet] = []
+    places = []
+    read: list[StsSet] = []
+    for each in [data] if isinstance(data, str | Path) else data:
+        if isinstance(each, StsSet):
+            sets.append(each)
+        else:
+            places.append(str(each))
+            read += read_sts(each)
+    _check_twice(read, " and ".join(places))
+    return sets + read
 
 
 def _check_twice(sets: list[StsSet], path: Path | str) -> None:
