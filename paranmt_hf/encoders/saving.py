@@ -48,6 +48,7 @@ def saved_modules(model: SentenceTransformer) -> Iterator[None]:
     for module in model.modules():
         if isinstance(module, AverageEmbedding):
             module.keep_rows()
+        _forget_loading(module)
     own = dict(model._modules)
     stock = to_stock(model)
     model._modules.clear()
@@ -57,6 +58,13 @@ def saved_modules(model: SentenceTransformer) -> Iterator[None]:
     finally:
         model._modules.clear()
         model._modules.update(own)
+
+
+def _forget_loading(module: nn.Module) -> None:
+    """Remove from the settings of a tokenizer how it was loaded, so that a copy has the bytes of the original."""
+    tokenizer = getattr(getattr(module, "tokenizer", None), "tokenizer", None)
+    for name in ("is_local", "local_files_only"):
+        getattr(tokenizer, "init_kwargs", {}).pop(name, None)
 
 
 def to_stock(modules: Iterable[nn.Module]) -> list[nn.Module]:

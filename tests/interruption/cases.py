@@ -109,8 +109,12 @@ def _sent2vec(root: Path) -> list[str]:
 
 
 def _two(root: Path) -> None:
-    for seed in (1, 2):
-        _encoder(root / f"model{seed}", seed=seed)
+    from paranmt_hf.cli import main
+
+    pairs(root)
+    for seed in ("1", "2"):
+        words = ["train", "--data", f"{root}/pairs.parquet", "--out", f"{root}/model{seed}", "--seed", seed, *TRAIN]
+        assert main(words) == 0
 
 
 def _export(format: str, model: str) -> Case:
