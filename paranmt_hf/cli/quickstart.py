@@ -48,6 +48,8 @@ def _check_free(out: Path) -> None:
     def refusal(reason: str) -> InputError:
         return InputError(f"{out} {reason}; choose another `out`", option="out", path=out)
 
+    if not out.name:
+        raise refusal("is the root of the file system")
     if out.exists() and not out.is_dir():
         raise refusal("is a file, and the quickstart makes a folder")
     for record in (RELEASE_RECORD, "modules.json"):

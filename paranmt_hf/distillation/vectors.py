@@ -121,7 +121,8 @@ def distill_vectors(
         )
     unwanted = sentences_of(exclude) if exclude is not None else set()
     pairs = Pairs(list(data), PairSelection(), unwanted) if data is not None else None
-    sentences = PairsAndText(pairs, SentenceSources(text) if text is not None else None, unwanted)
+    sources = None if text is None else SentenceSources(text, option=None)
+    sentences = PairsAndText(pairs, sources, unwanted)
     counts = count_units(sentences.columns(), ["word"])["word"]
     if config.contexts is not None and not counts:
         raise InputError("`contexts` reads words in sentences, and there is no word in `data` or `text`; give others")

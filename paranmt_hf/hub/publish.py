@@ -5,7 +5,6 @@ Each feature whose results can be published describes its `Kind`; the pipeline i
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,7 @@ from typing import Annotated, Any
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id
 from paranmt_hf.hub.licenses import License
-from paranmt_hf.hub.repository import PICKLES, is_inside
+from paranmt_hf.hub.repository import PICKLES, is_inside, link_or_copy
 from paranmt_hf.hub.upload import Content, Published, RepositoryFiles, RepositoryKind, Target, upload
 from paranmt_hf.util.files import listed, record_values
 from paranmt_hf.util.markers import PythonOnly
@@ -258,7 +257,7 @@ def write_files(files: Mapping[str, Content], folder: Path) -> None:
         if isinstance(content, bytes):
             (folder / path).write_bytes(content)
         else:
-            shutil.copy(content, folder / path)
+            link_or_copy(content, folder / path)
 
 
 def refuse_unsafe(folder: Path, own: Collection[str] = ()) -> None:

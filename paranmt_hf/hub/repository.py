@@ -247,6 +247,14 @@ def _entries(value: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
             waiting += inner
 
 
+def link_or_copy(path: Path, place: Path) -> None:
+    """Link a file to a second path, or copy it where the system has no links."""
+    try:
+        place.symlink_to(path.resolve())
+    except OSError:
+        shutil.copy(path, place)
+
+
 @contextmanager
 def without_pickles(model: Model) -> Iterator[Path]:
     """Link the files of a model into a folder without pickles, so that no configuration can name one for a loader."""
@@ -254,11 +262,7 @@ def without_pickles(model: Model) -> Iterator[Path]:
         for path in _own_files(model.folder):
             place = Path(folder) / path.relative_to(model.folder)
             place.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                place.symlink_to(path.resolve())
-            except OSError:
-                # A system without links.
-                shutil.copy(path, place)
+            link_or_copy(path, place)
         yield Path(folder)
 
 

@@ -126,6 +126,12 @@ def _ensure_branch(client: HfApi, target: Target) -> None:
             "its settings on the Hub first",
             option="private",
         )
+    refs = client.list_repo_refs(target.name, repo_type=target.kind)
+    if target.revision in {tag.name for tag in refs.tags}:
+        raise InputError(
+            f"{target.revision!r} is a version of {target.name!r}, which stays as it is; name a branch",
+            option="revision",
+        )
     if target.revision != "main":
         client.create_branch(target.name, repo_type=target.kind, branch=target.revision, exist_ok=True)
 
@@ -144,7 +150,9 @@ def _upload(client: HfApi, files: RepositoryFiles, target: Target) -> Published:
             "another `tag`",
             option="tag",
         )
-    commit = _commit(client, files, target, changed) if changed else str(head)
+    commit = str(head)
+    if changed:
+        commit = _commit(client, files, target, changed, commit)
     tag = version_of(target, tags, commit)
     if tag is not None and tag not in tags:
         client.create_tag(target.name, repo_type=target.kind, tag=tag, revision=commit)
@@ -160,8 +168,8 @@ def differences(client: HfApi, files: RepositoryFiles, target: Target) -> list[s
     return sorted(changed + gone)
 
 
-def _commit(client: HfApi, files: RepositoryFiles, target: Target, changed: list[str]) -> str:
-    """Add, change and remove files in one commit; returns its hash."""
+def _commit(client: HfApi, files: RepositoryFiles, target: Target, changed: list[str], head: str) -> str:
+    """Add, change and remove files in one commit after `head`, so that nobody else's is mixed in; returns its hash."""
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
     operations: list[CommitOperationAdd | CommitOperationDelete] = []
@@ -176,6 +184,7 @@ def _commit(client: HfApi, files: RepositoryFiles, target: Target, changed: list
         commit_message=files.message,
         repo_type=target.kind,
         revision=target.revision,
+        parent_commit=head,
     )
     return str(made.oid)
 

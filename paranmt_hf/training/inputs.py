@@ -112,7 +112,7 @@ def find_inputs(
     own = None
     if data is not None:
         own = Pairs(listed(data), selection, unwanted, columns=columns, seed=config.seed)
-    pairs = own if text is None else PairsAndText(own, SentenceSources(listed(text)), unwanted)
+    pairs = own if text is None else PairsAndText(own, SentenceSources(listed(text), option=None), unwanted)
     assert pairs is not None
     located = [locate(name) for name in teachers]
     encoder, start, vectors = resolve_encoder(encoder)

@@ -153,7 +153,11 @@ def _error_number(error: BaseException) -> int | None:
 
 def resolved(path: str | Path) -> Path:
     """Resolve a path, which need not exist."""
-    return Path(path).expanduser().resolve()
+    try:
+        return Path(path).expanduser().resolve()
+    except RuntimeError as error:
+        # Links that lead to themselves, or `~NAME` without such a user.
+        raise InputError(f"{path} leads nowhere: {error}", path=Path(path)) from None
 
 
 def check_regular(path: Path) -> None:

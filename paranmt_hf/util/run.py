@@ -79,6 +79,8 @@ def result_folder(
         return InputError(f"{out} {reason}; {ANOTHER}", option=option, path=folder)
 
     folder = resolved(out)
+    if not folder.name:
+        raise refusal("is the root of the file system")
     if folder == Path.cwd():
         raise refusal("is the current folder of this process, which cannot be replaced")
     refuse_inside(folder, sources, option)

@@ -88,6 +88,9 @@ def _read_union(kinds: Sequence[Annotation], value: Json, name: str, text: bool)
     if text:
         if optional and value in ("none", "None", "null") and not {str, Path} & set(kinds):
             return None
+        if {str, Path} & set(kinds):
+            # A path may hold `=`; only Python gives a mapping where a path may be.
+            known = [kind for kind in known if typing.get_origin(kind) not in MAPPINGS]
         # A single word for several values is a list of one.
         known.sort(key=lambda kind: typing.get_origin(kind) not in SEQUENCES)
     elif len(known) + optional < len(kinds):

@@ -140,3 +140,12 @@ def test_the_record_and_the_card_count_them(tmp_path):
     record = json.loads((tmp_path / "out" / "training.json").read_text())
     assert record["pairs"] == 5 and record["left_out"] == LEFT_OUT
     assert "2 pairs labelled as no paraphrases" in (tmp_path / "out" / "README.md").read_text()
+
+
+def test_a_label_that_is_named_counts_beside_a_column_label(tmp_path):
+    rows = ["a\tb\tlabel\tgold", "x one\ty one\t0\t1", "x two\ty two\t1\t0"]
+    (tmp_path / "p.tsv").write_text("\n".join(rows) + "\n")
+    pairs = Pairs(
+        [tmp_path / "p.tsv"], PairSelection(), columns={"reference": "a", "translation": "b", "label": "gold"}
+    )
+    assert [table["reference"].to_pylist() for table in pairs.batches()] == [["x one"]]

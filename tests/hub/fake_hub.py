@@ -55,8 +55,9 @@ class FakeHub:
             blob = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
             yield SimpleNamespace(path=path, blob_id="of the pointer" if lfs else blob, lfs=lfs)
 
-    def create_commit(self, name, operations, *, commit_message, repo_type, revision):
+    def create_commit(self, name, operations, *, commit_message, repo_type, revision, parent_commit):
         repository = self.repositories[name]
+        assert parent_commit == f"{repository.branches[revision]:040}"
         files = dict(repository.files(revision))
         for operation in operations:
             if hasattr(operation, "path_or_fileobj"):

@@ -47,7 +47,7 @@ class WantedColumns:
         """Find the columns that are read: our names, and those in a file with some `names`, which may lack them."""
         columns = {name: name for name in (*SIDES, *self.numbers)}
         columns |= {name: theirs for name, theirs in self.given.items() if name in (*SIDES, LABEL, *self.numbers)}
-        if LABEL in names and LABEL not in columns.values():
+        if LABEL in names and LABEL not in columns and LABEL not in columns.values():
             columns[LABEL] = LABEL
         return columns
 

@@ -54,7 +54,7 @@ def _is_corpus(path: Path) -> bool:
     return path.is_dir() and not is_saved_dataset(path)
 
 
-def _of_corpus(path: Path, column: str, option: str) -> Reader:
+def _of_corpus(path: Path, column: str, option: str | None) -> Reader:
     """Open a side of a corpus."""
     files = checked_files(path)
     if column not in SIDES:
@@ -91,7 +91,10 @@ class SentenceSources:
         sources: Sequence[str | Path],
         columns: Sequence[str] | None = None,
         translations: Sequence[str | Path] | None = None,
+        *,
+        option: str | None = "columns",
     ) -> None:
+        columns = columns or None
         if not sources:
             raise InputError("there is nothing to train on: name text files, Parquet, corpora or a data set")
         if translations is not None and len(translations) != len(sources):
@@ -108,9 +111,9 @@ class SentenceSources:
                 self._readers.append(_translated(Path(source).expanduser(), Path(translated).expanduser()))
             elif is_on_hub(source):
                 self.datasets.append(split_revision(source)[0])
-                self._readers += _of_hub(source, columns)
+                self._readers += _of_hub(source, columns, option)
             else:
-                self._readers += _of_path(Path(source).expanduser(), columns)
+                self._readers += _of_path(Path(source).expanduser(), columns, option)
         if columns and all(isinstance(reader, LineFiles) for reader in self._readers):
             raise InputError("`columns` is for files with columns, corpora and datasets", option="columns")
 
@@ -138,31 +141,34 @@ class SentenceSources:
                 yield pa.table({SENTENCE: batch[SENTENCE], TRANSLATION: batch[read]})
 
 
-def _of_path(path: Path, columns: Sequence[str] | None) -> list[Reader]:
+def _of_path(path: Path, columns: Sequence[str] | None, option: str | None) -> list[Reader]:
     """Open the sentences of a file or a folder."""
     if _is_corpus(path):
-        return [_of_corpus(path, column, "columns") for column in columns or SIDES]
+        return [_of_corpus(path, column, option) for column in columns or SIDES]
     table = open_table(path, columns or [])
     if isinstance(table, PlainText):
         return [LineFiles({SENTENCE: path})]
     if columns is None and _has(table, SENTENCE, TRANSLATION) and not _has(table, *SIDES):
         return [TableFiles([table], {SENTENCE: SENTENCE, TRANSLATION: TRANSLATION})]
     if columns is None:
-        columns = SIDES if _has(table, *SIDES) else [table.text_column(None, "columns")]
-    return [TableFiles([table], {SENTENCE: table.text_column(column, "columns")}) for column in columns]
+        columns = SIDES if _has(table, *SIDES) else [table.text_column(None, option)]
+    return [TableFiles([table], {SENTENCE: table.text_column(column, option)}) for column in columns]
 
 
 def _has(table: Table, *names: str) -> bool:
     return set(names) <= set(table.names)
 
 
-def _of_hub(source: str, columns: Sequence[str] | None) -> Sequence[Reader]:
+def _of_hub(source: str, columns: Sequence[str] | None, option: str | None) -> Sequence[Reader]:
     """Open the sentences of a corpus or another dataset on the Hub."""
     name, revision = split_revision(source)
     if (fetched := fetch_release(name, revision, "default")) is not None:
         return [TableFiles(fetched[0], {SENTENCE: column}) for column in columns or SIDES]
     if columns is None:
-        raise InputError(f"{name} is not a corpus: say which of its columns hold sentences, `columns` NAME")
+        advice = (
+            "save the column of sentences as a file" if option is None else f"say which it is, with `{option}` NAME"
+        )
+        raise InputError(f"{name} is not a corpus, and may have several columns: {advice}", option=option)
     return [HubDataset(name, {SENTENCE: column}, revision=revision) for column in columns]
 
 

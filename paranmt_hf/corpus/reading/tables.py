@@ -89,7 +89,7 @@ class Table(ABC):
         """Whether there is a column of a name, or of a number from 1."""
         return column in self.names or (column.isdecimal() and 1 <= int(column) <= self.width)
 
-    def position(self, column: str, option: str = "columns") -> int:
+    def position(self, column: str, option: str | None = "columns") -> int:
         """Find a column by its name or its number from 1; returns its index, from 0.
 
         `option` is the name of the parameter that names the column, for errors.
@@ -112,10 +112,10 @@ class Table(ABC):
         Text is binary; a column among `numbers` may have a numeric type instead. A missing value is null.
         """
 
-    def text_column(self, column: str | None, option: str = "column") -> str:
+    def text_column(self, column: str | None, option: str | None = "column") -> str:
         """Check the column of texts that a user names; the default is the only column of text.
 
-        `option` is the name of the parameter that names it, for errors.
+        `option` is the name of the parameter that names it, for errors; None if there is none.
         """
         if column is not None:
             self.position(column, option)
@@ -123,9 +123,11 @@ class Table(ABC):
         if len(self.texts) == 1:
             return self.texts[0]
         found = f"several columns of text, {', '.join(self.texts)}" if self.texts else "no column of text"
+        advice = "write one of them into a file alone"
+        if option is not None:
+            advice = f"say which one is read, with `{option}` NAME, or {advice}"
         raise InputError(
-            f"{self.path} has {found}; say which one is read, with `{option}` NAME, or write one of them into a file "
-            "alone",
+            f"{self.path} has {found}; {advice}",
             path=self.path,
             option=option,
         )

@@ -71,7 +71,7 @@ def test_release_on_the_hub(release, monkeypatch):
 
 def test_other_data_on_the_hub_needs_columns(monkeypatch):
     monkeypatch.setattr(module, "fetch_release", lambda *arguments: None)
-    with refused():
+    with refused("columns"):
         SentenceSources(["you/text"])
     (reader,) = SentenceSources(["you/text"], ["body"])._readers
     assert (reader.id, reader.paths) == ("you/text", {"sentence": "body"})
