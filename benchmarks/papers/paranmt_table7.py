@@ -28,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     encoder = paranmt_hf.load(options.encoder)
     corpus = datasets.load_dataset(options.data, split="train").shuffle(seed=options.seed)
+    corpus = corpus.select(range(min(len(corpus), max(options.mega_batches) * options.batch_size)))
     # Each sentence is a pair with itself, in front of the pairs of a mega-batch.
     sentences = options.sentences
     pairs = {side: [*sentences, *corpus[side]] for side in ("reference", "translation")}

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 AVERAGES: dict[str, UnitKind] = {"WordEmbedding": "word", "TrigramEmbedding": "trigram", "NgramEmbedding": "ngram"}
 TOKENIZER_FILE = "tokenizer.json"
+CHECKED_AT_ONCE = 2**22  # Weights
 UNSEEN = "\U00010000"  # A letter of Linear B, which no vocabulary has
 
 
@@ -67,6 +68,7 @@ def load(
         device: Torch device; if left out the best one that is available, the CPU for averaging encoders.
     """
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from sentence_transformers.util import get_device_name
 
     from paranmt_hf.encoders.composition import composition_of
     from paranmt_hf.encoders.saving import from_stock
@@ -91,14 +93,15 @@ def load(
             if isinstance(module, StaticEmbedding):
                 # In float16 a text without tokens would be no number once it is normalised.
                 module.float()
-        encoder = SentenceEncoder(modules=modules, device=device, **settings)
+        encoder = SentenceEncoder(modules=modules, device="cpu", **settings)
         encoder.eval()
         if composition is not None:
             _check_tables(composition)
             # Intact files may belong to several models.
             encoder.encode(UNSEEN, show_progress_bar=False)
     encoder.remember_source(model)
-    return encoder
+    # Not above, where an error is one of the model: a device may be missing or full.
+    return encoder.to(device or get_device_name())
 
 
 @contextmanager
@@ -162,8 +165,9 @@ def _load_module(model: Model, entry: ModuleEntry, kind: type[nn.Module]) -> nn.
                 model_kwargs={"use_safetensors": True},
             )
         for name, weight in module.named_parameters():
-            # The sum is finite if all weights are: float32 values do not overflow float64.
-            if not bool(weight.detach().double().sum().isfinite()):
+            # The sum is finite if all weights are: float32 values do not overflow float64. Parts bound the memory.
+            parts = weight.detach().flatten().split(CHECKED_AT_ONCE)
+            if not all(bool(part.double().sum().isfinite()) for part in parts):
                 raise ValueError(NOT_FINITE.format(path=folder / WEIGHTS_FILE, name=name))
     return module
 

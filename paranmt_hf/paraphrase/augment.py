@@ -231,6 +231,14 @@ def augment(
             option="columns",
             path=Path(file),
         )
+    labels = source.rows["label"].cast(pa.string())
+    if out.name.endswith(".tsv") and pc.any(pc.match_substring_regex(labels, r"[\t\r\n]")).as_py():
+        raise InputError(
+            f"{file} has a {source.label!r} with a tab or a line break, which TSV cannot hold; write .jsonl, .csv or "
+            ".parquet",
+            option="out",
+            path=out,
+        )
     identity = as_json({**settings, "augment": config, "input": source.identity})
 
     def make(work: Path, path: Path) -> AugmentedFileRecord:

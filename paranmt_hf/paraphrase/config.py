@@ -217,6 +217,8 @@ class Decoding:
 
 def read_decodings(names: Sequence[str], base: ParaphraseConfig) -> list[Decoding]:
     """Read decodings such as `beams=8,groups=4`, `greedy` or `sample`; other settings are those of `base`."""
+    if len(set(names)) < len(names):
+        raise InputError(f"decodings must be different, were {' '.join(names)}", option="compare")
     found = []
     for name in names:
         values: dict[str, Any] = {}

@@ -175,6 +175,11 @@ def _read_model(files: Model, dtype: torch.dtype = torch.float32) -> EncoderDeco
     model = read_encoder_decoder(files, dtype, "model of paraphrases")
     for name in ("decoder_start_token_id", "pad_token_id", "eos_token_id"):
         check_tokens(model.config, name, files.folder / "config.json")
+    asked = model.generation_config
+    banned = [token for tokens in getattr(asked, "bad_words_ids", None) or [] for token in tokens]
+    for name, value in (("forced_bos_token_id", asked.forced_bos_token_id), ("bad_words_ids", banned)):
+        if value not in (None, []):
+            check_tokens(model.config, name, files.folder / "generation_config.json", value)
     if len(tokenizer) > model.config.vocab_size:
         raise InputError(
             f"the tokenizer in {files.folder} has {len(tokenizer):,} pieces and its model "
@@ -245,8 +250,8 @@ def new_models(text: TrainingPairs, templates: dict[str, int]) -> ParaphraserMod
     `templates` are those of the targets of a controlled network.
     """
     config = text.config
-    # Both directions have the same text.
-    sentences = _first(text.tables("train pieces", "to-reference"), "source", "target")
+    # Both directions have the same text; without noise, whose misspelt words need no pieces of their own.
+    sentences = _first(text.without_noise().tables("train pieces", "to-reference"), "source", "target")
     tokenizer = train_tokenizer(sentences, config.pieces)
     if not text.controlled:
         model = _initial(ParaNMTLstmForConditionalGeneration, ParaNMTLstmConfig, text, vocab_size=len(tokenizer))

@@ -6,7 +6,7 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +55,10 @@ class TrainingPairs:
     config: ParaphraserConfig
     training: ParaphraserTraining
     dropped: Counter[str] = field(default_factory=Counter)
+
+    def without_noise(self) -> TrainingPairs:
+        """The same pairs, whose sources are never noisy."""
+        return replace(self, training=replace(self.training, noise=0.0), dropped=Counter())
 
     @property
     def controlled(self) -> bool:

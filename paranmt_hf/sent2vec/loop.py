@@ -188,6 +188,13 @@ class Loop:
         if found is None:
             return None
         tables, state = found
+        width = self.config.dimension
+        shapes = {"inputs": (self._rows, width), "outputs": (len(self.text.words.names) + 1, width)}
+        # The kernels do not look where a table ends.
+        if {name: table.shape for name, table in tables.items()} != shapes:
+            raise InputError(
+                f"{self._checkpoint} is of other text; remove it and run again, from the start", path=self._checkpoint
+            )
         self._epoch, self._sentence = state["epoch"], state["sentence"]
         for worker, random, cursor in zip(self._workers, state["random"], state["cursor"], strict=True):
             worker.random[0], worker.cursor[0] = random, cursor

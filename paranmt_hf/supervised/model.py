@@ -111,6 +111,9 @@ class Head(nn.Module):
         weights = path.with_name(WEIGHTS_FILE)
         try:
             head.load_state_dict(load_file(weights), assign=True)
+            for name, weight in head.state_dict().items():
+                if not bool(weight.float().isfinite().all()):
+                    raise InputError(f"{weights}: {name!r} holds a number that is not finite; train the model again")
         except (SafetensorError, OSError, RuntimeError) as error:
             reason = str(error).strip().split("\n")[-1].strip()
             raise InputError(f"cannot read {weights}: {reason}; copy the whole model again", path=weights) from None
@@ -170,7 +173,13 @@ class SupervisedModel(PushedFromFolder):
             )
         if not sides[0]:
             return np.empty((0, len(config.classes)))
-        vectors = [np.asarray(self.encoder.encode(side, show_progress_bar=False), np.float32) for side in sides]
+        # Each sentence once: one sentence is often compared with many.
+        places: dict[str, int] = {}
+        rows = []
+        for side in sides:
+            rows.append([places.setdefault(sentence, len(places)) for sentence in side])
+        encoded = np.asarray(self.encoder.encode(list(places), show_progress_bar=False), np.float32)
+        vectors = [encoded[side] for side in rows]
         with torch.no_grad():
             shares = self.head(*map(torch.from_numpy, vectors))
         return shares.double().exp().numpy()

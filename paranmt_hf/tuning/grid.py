@@ -27,8 +27,8 @@ SUPERVISE: Kinds = (EncoderConfig, SuperviseConfig)
 PAPER_GRIDS: Mapping[Kinds, Path] = {TRAIN: ASSETS / "grids", SUPERVISE: ASSETS / "grids" / "supervised"}
 # Settings that the search decides itself, those about its course, and those that name files or the machine.
 NOT_SEARCHED = (
-    "task epochs patience evaluations vectors init_from teacher second_teacher device report_to mine_over "
-    "error_negatives teacher_cache mining_precision"
+    "task epochs patience evaluations vectors init_from teacher second_teacher device report_to "
+    "teacher_cache mining_precision"
 ).split()
 EXAMPLE = "a setting and its values, such as lambda-w=0,1e-5,1e-4"
 MAX_COMBINATIONS = 1_000_000  # All are held in memory

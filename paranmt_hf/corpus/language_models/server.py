@@ -9,6 +9,7 @@ import logging
 import math
 import os
 import re
+import time
 from typing import Any
 
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig
@@ -36,6 +37,7 @@ OPTIONAL = {
 # llama.cpp and vLLM before 0.12.
 REASONING_FIELDS = ("reasoning", "reasoning_content")
 LISTED = 8  # Maximum number of models that an error lists
+LONGEST_PAUSE = 8.0  # Seconds before a malformed answer is asked for again, as the client waits
 
 
 class Server:
@@ -80,6 +82,7 @@ class Server:
     def ask(self, prompt: str) -> Answer:
         """Send one request, and repeat it if its failure may be temporary or the server takes fewer parameters."""
         openai = self._openai
+        malformed = 0
         while True:
             request = self._request(prompt)
             try:
@@ -92,8 +95,14 @@ class Server:
                 if error.code == FILTERED:
                     return Answer(self._message(error), FILTERED)
                 raise self._failure(error) from None
-            except (openai.OpenAIError, ValueError, TypeError, AttributeError, LookupError) as error:
+            except openai.APIConnectionError as error:
                 raise self._failure(error) from None
+            except (openai.OpenAIError, ValueError, TypeError, AttributeError, LookupError) as error:
+                # Half an answer, or a page of a proxy in its place, which the client does not repeat.
+                malformed += 1
+                if malformed > self._config.max_retries:
+                    raise self._failure(error) from None
+                time.sleep(min(LONGEST_PAUSE, 2.0 ** (malformed - 1) / 2))
 
     def _request(self, prompt: str) -> dict[str, Any]:
         request = {

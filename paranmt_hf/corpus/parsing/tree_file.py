@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from paranmt_hf.corpus.parsing.trees import Tree, read_at
 from paranmt_hf.corpus.reading.heading import Heading
@@ -115,7 +115,13 @@ PARSER_LINE = "#parser"
 def lock_kept(path: Path) -> AbstractContextManager[Any]:
     """Lock a file of kept trees for a `with` block, because the lines of two processes would mix."""
     with writing(path):
-        return FileLock(path.with_name(f".{path.name}.lock")).acquire()
+        lock = FileLock(path.with_name(f".{path.name}.lock"))
+        try:
+            return lock.acquire(blocking=False)
+        except Timeout:
+            raise InputError(
+                f"another process writes trees into {path}; wait for it, or name another file", path=path
+            ) from None
 
 
 def read_kept(path: Path, parser: str, wanted: Collection[str], cut: Callable[[Tree], str]) -> dict[str, str | None]:

@@ -56,7 +56,7 @@ class LanguageTable(Table):
     def has(self, column: str) -> bool:
         return bool(self._columns_of(column)) or super().has(column)
 
-    def position(self, column: str, option: str = "columns") -> int:
+    def position(self, column: str, option: str | None = "columns") -> int:
         """Find a language, in any case: `cs`, `cs-CZ` or `cs_CZ`; `cs` finds `cs-CZ` if that is the only one."""
         found = self._columns_of(column)
         if not found:
@@ -71,7 +71,7 @@ class LanguageTable(Table):
         code = plain_code(language)
         return [name for name in self.names if f"{plain_code(name)}-".startswith(f"{code}-")]
 
-    def _several(self, language: str, names: Sequence[str], option: str = "columns") -> InputError:
+    def _several(self, language: str, names: Sequence[str], option: str | None = "columns") -> InputError:
         return InputError(
             f"{self.path} has several columns of the language {language!r}: {', '.join(names)}; name one of them with "
             f"`{option}`",

@@ -190,7 +190,12 @@ def _best_cut(scores: np.ndarray, least: int) -> int | None:
 
 
 def _variance(scores: np.ndarray) -> float:
-    return float(scores.var(dtype=np.float64))
+    """Variance of scores [row], in blocks, because a copy in float64 is large."""
+    mean = float(scores.mean(dtype=np.float64))
+    squares = 0.0
+    for start in range(0, len(scores), BLOCK):
+        squares += float(np.square(scores[start : start + BLOCK].astype(np.float64) - mean).sum())
+    return squares / len(scores)
 
 
 def _has_fallen(scores: np.ndarray, bounds: Sequence[int], index: int) -> bool:
