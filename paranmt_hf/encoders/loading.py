@@ -218,6 +218,9 @@ def _check_tables(composition: Composition) -> None:
         lstm = part.modules[1]
         if isinstance(lstm, LSTM) and lstm.embedding_dimension != width:
             raise ValueError(f"the LSTM reads {lstm.embedding_dimension} dimensions, and words have {width}")
+        words = len(part.modules[0].tokenizer.tokenizer)  # type: ignore[union-attr, arg-type]
+        if words > rows:
+            raise ValueError(f"{TOKENIZER_FILE} has {words:,} words for {rows:,} rows of weights")
         # A tokenizer of another package may leave rows free.
         with suppress(InputError):
             if len(part.vocabulary) != rows:

@@ -173,8 +173,11 @@ class Lexicon(Result[LexiconRecord]):
         words = pa.array({word for word, _ in pairs}, pa.string())
         others = pa.array({other for _, other in pairs}, pa.string())
         chosen = pc.field("word").isin(words) & pc.field("paraphrase").isin(others)
-        found = _paraphrases(self._read(TABLE, COLUMNS, chosen))
-        return {pair: found[pair] for pair in pairs if pair in found}
+        table = self._read(TABLE, COLUMNS, chosen)
+        # The table has every word with every paraphrase, of which few are asked for.
+        keys = pc.binary_join_element_wise(table["word"], table["paraphrase"], " ")
+        wanted = pa.array({f"{word} {other}" for word, other in pairs}, pa.string())
+        return _paraphrases(table.filter(pc.is_in(keys, wanted)))
 
     def _known(self, word: str) -> str:
         """Convert a word to the form of the lexicon."""

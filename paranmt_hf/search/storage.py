@@ -12,6 +12,7 @@ from typing import IO, Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from paranmt_hf.errors import InputError
 from paranmt_hf.text.identity import first_equal, hash_texts
 from paranmt_hf.text.tokens import text_bytes
 from paranmt_hf.util.files import ChecksummedFile, replacing, write_bytes, writing
@@ -201,9 +202,13 @@ def save_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], state: Mapping
 
 def read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Read the arrays and the state of `save_checkpoint`; both are empty without a file."""
-    from safetensors import safe_open
+    from safetensors import SafetensorError, safe_open
 
     if not path.exists():
         return {}, {}
-    with safe_open(path, "np") as file:
-        return {name: file.get_tensor(name) for name in file.keys()}, json.loads(file.metadata()["state"])  # noqa: SIM118
+    try:
+        with safe_open(path, "np") as file:
+            state = json.loads(file.metadata()["state"])
+            return {name: file.get_tensor(name) for name in file.keys()}, state  # noqa: SIM118
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path} is damaged ({error}); delete its folder to start again", path=path) from None

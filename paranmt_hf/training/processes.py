@@ -27,7 +27,7 @@ def process_count() -> int:
 
 def is_rank_0() -> bool:
     """Whether this process reads the data, writes and reports; true of a process that was started alone."""
-    return os.environ.get("RANK", "0") == "0"
+    return process_count() == 1 or os.environ.get("RANK", "0") == "0"
 
 
 def wait_for_all(device: str | None) -> None:

@@ -165,6 +165,16 @@ class TestFailures:
             server_of(server, max_retries=2).ask("x")
         assert sum(server.asked.values()) == 3
 
+    def test_an_answer_that_is_none_is_asked_for_again(self):
+        """Some routers answer with status 200 and an error in place of the choices."""
+        broken = Reply(body={"error": {"message": "Provider returned error"}})
+        with serving(lambda _, __, attempt: broken if attempt < 1 else "A man.") as server:
+            assert server_of(server, max_retries=1).ask("x").text == "A man."
+            assert sum(server.asked.values()) == 2
+        with serving(lambda *_: broken) as server, refused():
+            server_of(server, max_retries=1).ask("x")
+        assert sum(server.asked.values()) == 2
+
     @pytest.mark.parametrize(
         "error",
         [
