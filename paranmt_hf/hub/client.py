@@ -92,6 +92,8 @@ def _reason(error: BaseException, name: str, kind: str, revision: str | None, wr
     # The first one is what happened; further ones may be what was being dealt with when it did.
     answer = next((cause for cause in causes if isinstance(cause, errors.HfHubHTTPError)), None)
     if any(isinstance(cause, errors.OfflineModeIsEnabled) for cause in causes):
+        if writing:
+            return f"HF_HUB_OFFLINE forbids sending {kind} {name!r} to the Hub; unset it"
         return f"{kind} {name!r} is not in the cache, and HF_HUB_OFFLINE forbids asking the Hub for it; unset it"
     if answer is not None:
         return _answered(answer, name, kind, revision, writing)
@@ -141,9 +143,12 @@ def _answered(answer: HfHubHTTPError, name: str, kind: str, revision: str | None
 
 
 def _absent(name: str, kind: str) -> str:
+    from huggingface_hub import get_token
+
+    who = "your login may see" if get_token() else "can be seen without a login"
     return (
-        f"the Hub has no {kind} {name!r} that your login may see; check the name, and if it is private log in as "
-        "somebody who may read it (`hf auth login`, or HF_TOKEN)"
+        f"the Hub has no {kind} {name!r} that {who}; check the name, and if it is private log in as somebody who may "
+        "read it (`hf auth login`, or HF_TOKEN)"
     )
 
 

@@ -24,8 +24,8 @@ def answer(kind, status, message="something"):
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
-        (answer(errors.RepositoryNotFoundError, 404), "the Hub has no model 'a/b' that your login may see"),
-        (answer(errors.RepositoryNotFoundError, 401), "the Hub has no model 'a/b' that your login may see"),
+        (answer(errors.RepositoryNotFoundError, 404), "the Hub has no model 'a/b' that can be seen without a login"),
+        (answer(errors.RepositoryNotFoundError, 401), "the Hub has no model 'a/b' that can be seen without a login"),
         (answer(errors.RevisionNotFoundError, 404), "model 'a/b' on the Hub has no revision 'v9'"),
         (answer(errors.HfHubHTTPError, 401), "the Hub does not accept the token"),
         (answer(errors.GatedRepoError, 403), "model 'a/b' is only for those who accepted its terms"),
