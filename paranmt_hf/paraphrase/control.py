@@ -14,8 +14,9 @@ from paranmt_hf.corpus.parsing.parsers import NAMED_PARSERS, Parser, open_parser
 from paranmt_hf.corpus.parsing.trees import Tree, read_tree, template_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
+from paranmt_hf.paraphrase.candidates import have_templates
 from paranmt_hf.paraphrase.config import ParaphraseConfig
-from paranmt_hf.paraphrase.paraphraser import Paraphraser, have_templates
+from paranmt_hf.paraphrase.paraphraser import Paraphraser
 from paranmt_hf.paraphrase.record import ControlFigures
 from paranmt_hf.paraphrase.templates import read_templates
 from paranmt_hf.paraphrase.training_data import TrainingPairs, held_out_keys

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, combinations, compress
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import pyarrow as pa
 
 from paranmt_hf.corpus.parsing.parsers import Parser, linearised_trees, open_parser
 from paranmt_hf.corpus.parsing.tree_file import TreeFile
-from paranmt_hf.corpus.parsing.trees import template_of
 from paranmt_hf.corpus.scoring.scores import cosines
 from paranmt_hf.corpus.translation.batches import MemoryGuard, token_batches
 from paranmt_hf.corpus.translation.translator import default_batch_tokens, resolve_device
@@ -21,6 +19,21 @@ from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.push import PushedFromFolder
 from paranmt_hf.hub.repository import SMALL, Model, locate
+from paranmt_hf.paraphrase.candidates import (
+    ALL_ALIKE,
+    COPIES,
+    NONE_LEFT,
+    WITHOUT_TEMPLATE,
+    Candidates,
+    Paraphrase,
+    Paraphrased,
+    Request,
+    apart,
+    by_score,
+    have_templates,
+    letters_of,
+    overlaps,
+)
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.models import EncoderDecoder, read_models, torch_dtype
 from paranmt_hf.paraphrase.templates import (
@@ -30,50 +43,13 @@ from paranmt_hf.paraphrase.templates import (
     is_controlled,
     warn_of_other_trees,
 )
-from paranmt_hf.text.definitions import words
-from paranmt_hf.text.overlap import trigram_overlap
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.text_lists import list_of_texts, with_whole_characters
-from paranmt_hf.text.tokens import WordTokenizer
-from paranmt_hf.text.word_rules import letters
 
-# Notes: why a sentence has no paraphrase.
+# Notes: why a sentence was not paraphrased.
 EMPTY = "empty line"
 NOT_TEXT = "not UTF-8"
 NO_TREE = "no tree"
-NONE_FOUND = "nothing generated"
-COPIES = "nothing but the sentence itself"
-ALL_ALIKE = "no paraphrase below the overlap"
-WITHOUT_TEMPLATE = "no paraphrase with the template"
-NONE_LEFT = "no paraphrase above the score"
-
-
-@dataclass(frozen=True)
-class Paraphrase:
-    """A paraphrase of a sentence.
-
-    Attributes:
-        text: The paraphrase.
-        score: Its paraphrase score, the cosine of both vectors, in [-1, 1]; None without a scorer.
-        template: The template that was asked for; None without syntactic control.
-    """
-
-    text: str
-    score: float | None
-    template: str | None = None
-
-
-@dataclass(frozen=True)
-class Paraphrased:
-    """The paraphrases of a sentence.
-
-    Attributes:
-        paraphrases: Different ones, the most probable first, or those of the highest score.
-        note: Why there are none; None if there are some.
-    """
-
-    paraphrases: list[Paraphrase]
-    note: str | None
 
 
 class Paraphraser(PushedFromFolder):
@@ -227,7 +203,7 @@ class Paraphraser(PushedFromFolder):
     def _without_templates(self, ids: dict[str, list[int]], config: ParaphraseConfig) -> dict[str, Paraphrased]:
         """Paraphrase sentences, given their ids."""
         candidates = self._search(self._own, list(ids.values()), config)
-        found = self._select([_Request(text) for text in ids], candidates, config)
+        found = self._select([Request(text) for text in ids], candidates, config)
         return dict(zip(ids, found, strict=True))
 
     def _with_templates(
@@ -235,14 +211,14 @@ class Paraphraser(PushedFromFolder):
     ) -> dict[str, Paraphrased]:
         """Paraphrase sentences, given their ids, after each template; those of the highest score come first."""
         results, trees = self._read_trees(list(ids))
-        requests = [_Request(text, template) for text in trees for template in templates]
+        requests = [Request(text, template) for text in trees for template in templates]
         generated = self._generate_trees(requests, trees, config)
         candidates = self._search_after_trees([ids[each.sentence] for each in requests], generated, config)
         found = iter(self._select(requests, candidates, config))
         for text in trees:
             own = [next(found) for _ in templates]
-            paraphrases = sorted(chain.from_iterable(result.paraphrases for result in own), key=_by_score)
-            paraphrases = _apart(paraphrases, config.max_mutual_overlap)
+            paraphrases = sorted(chain.from_iterable(result.paraphrases for result in own), key=by_score)
+            paraphrases = apart(paraphrases, config.max_mutual_overlap)
             results[text] = Paraphrased(paraphrases, None if paraphrases else own[0].note)
         return results
 
@@ -263,7 +239,7 @@ class Paraphraser(PushedFromFolder):
         return results, trees
 
     def _generate_trees(
-        self, requests: Sequence[_Request], trees: dict[str, list[int]], config: ParaphraseConfig
+        self, requests: Sequence[Request], trees: dict[str, list[int]], config: ParaphraseConfig
     ) -> list[list[list[int]]]:
         """Ids of the most probable trees of paraphrases [request][tree], from those of the sentences; with the end."""
         parses = self._models.parses
@@ -315,13 +291,13 @@ class Paraphraser(PushedFromFolder):
         return results
 
     def _select(
-        self, requests: Sequence[_Request], candidates: list[list[list[int]]], config: ParaphraseConfig
+        self, requests: Sequence[Request], candidates: list[list[list[int]]], config: ParaphraseConfig
     ) -> list[Paraphrased]:
         """Select the first `n` distinct candidates of each request within all limits."""
         texts = self._own.join(list(chain.from_iterable(candidates)))
-        left = _Candidates(requests, texts, list(map(len, candidates)))
+        left = Candidates(requests, texts, list(map(len, candidates)))
         if not config.keep_copies:
-            left.keep(_letters(left.sentences) != _letters(left.texts), COPIES)
+            left.keep(letters_of(left.sentences) != letters_of(left.texts), COPIES)
         if config.max_overlap is not None:
             left.keep(overlaps(left.sentences, left.texts) <= config.max_overlap, ALL_ALIKE)
         if config.has_template:
@@ -340,8 +316,8 @@ class Paraphraser(PushedFromFolder):
         results = []
         for own, note in zip(found, left.notes, strict=True):
             if config.order == "score":
-                own.sort(key=_by_score)
-            results.append(Paraphrased(_apart(own, config.max_mutual_overlap)[: config.n], None if own else note))
+                own.sort(key=by_score)
+            results.append(Paraphrased(apart(own, config.max_mutual_overlap, config.n), None if own else note))
         return results
 
     def _scores(self, sentences: list[str], texts: list[str]) -> np.ndarray:
@@ -351,101 +327,3 @@ class Paraphraser(PushedFromFolder):
         distinct, rows = np.unique(sentences, return_inverse=True)
         first = np.asarray(self._scorer.encode(distinct.tolist()))
         return cosines(first[rows], np.asarray(self._scorer.encode(texts)))
-
-
-@dataclass(frozen=True)
-class _Request:
-    """A sentence to be paraphrased, with a controlled network after a template."""
-
-    sentence: str
-    template: str | None = None
-
-
-class _Candidates:
-    """Candidates of requests; a request that loses its last one gets a note.
-
-    Attributes:
-        texts: The candidates [candidate], those of a request together and the most probable first.
-        rows: Index of the request of each [candidate].
-        notes: Why a request has no candidate [request]; None if it has some.
-    """
-
-    def __init__(self, requests: Sequence[_Request], texts: list[str], counts: list[int]) -> None:
-        self._requests = requests
-        self.texts, self.rows = texts, np.repeat(np.arange(len(counts)), counts)
-        self.notes: list[str | None] = [None] * len(counts)
-        seen: set[tuple[int, str]] = set()
-        fresh = []
-        for place in zip(self.rows.tolist(), texts, strict=True):
-            fresh.append(bool(place[1]) and place not in seen)
-            seen.add(place)
-        self.keep(np.array(fresh, bool), NONE_FOUND)
-
-    @property
-    def ranks(self) -> np.ndarray:
-        """Number of candidates of the same request before each [candidate]."""
-        return np.arange(len(self.rows)) - np.searchsorted(self.rows, self.rows)
-
-    @property
-    def sentences(self) -> list[str]:
-        """The sentence of each [candidate]."""
-        return [self._requests[row].sentence for row in self.rows.tolist()]
-
-    @property
-    def templates(self) -> list[str | None]:
-        """The template of each [candidate]."""
-        return [self._requests[row].template for row in self.rows.tolist()]
-
-    def keep(self, good: np.ndarray, note: str) -> None:
-        """Keep the candidates that are good [candidate]."""
-        self.rows, self.texts = self.rows[good], list(compress(self.texts, good))
-        for row in np.flatnonzero(np.bincount(self.rows, minlength=len(self.notes)) == 0):
-            self.notes[row] = self.notes[row] or note
-
-
-def _by_score(paraphrase: Paraphrase) -> float:
-    """Sort key of paraphrases, highest score first; the sort is stable."""
-    return 0.0 if paraphrase.score is None else -paraphrase.score
-
-
-def _letters(texts: list[str]) -> np.ndarray:
-    """Letters and digits of texts [text], in lower case."""
-    return np.array(letters(pa.array(texts, pa.string())).to_pylist(), object)
-
-
-def overlaps(first: Sequence[str], second: Sequence[str]) -> np.ndarray:
-    """Trigram overlap of pairs of sentences [pair], float32 in [0, 1], as in the column `trigram_overlap`.
-
-    If a side has fewer than three words, the overlap is 1 if both have the same words, else 0.
-    """
-    if not len(first):
-        return np.zeros(0, np.float32)
-    found = trigram_overlap(*WordTokenizer().tables(list(first), list(second)))
-    values = found.fill_null(0).to_numpy(zero_copy_only=False).copy()
-    for pair in np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False)).tolist():
-        values[pair] = words(first[pair]) == words(second[pair])
-    return values
-
-
-def have_templates(parser: Parser, sentences: list[str], templates: Sequence[str | None]) -> np.ndarray:
-    """Whether the tree of each sentence has the template of the same index, booleans [sentence]."""
-    distinct = list(dict.fromkeys(sentences))
-    found = {}
-    for sentence, tree in zip(distinct, linearised_trees(parser, distinct), strict=True):
-        found[sentence] = None if tree is None else template_of(tree)
-    return np.array([found[sentence] == wanted for sentence, wanted in zip(sentences, templates, strict=True)], bool)
-
-
-def _apart(paraphrases: list[Paraphrase], limit: float | None) -> list[Paraphrase]:
-    """Keep, from the first on, what has at most this overlap with each one that was kept before."""
-    if limit is None or len(paraphrases) < 2:
-        return paraphrases
-    pairs = list(combinations(range(len(paraphrases)), 2))
-    texts = [each.text for each in paraphrases]
-    values = overlaps([texts[first] for first, _ in pairs], [texts[second] for _, second in pairs])
-    alike = set(compress(pairs, values > limit))
-    kept: list[int] = []
-    for place in range(len(paraphrases)):
-        if not any((other, place) in alike for other in kept):
-            kept.append(place)
-    return [paraphrases[place] for place in kept]

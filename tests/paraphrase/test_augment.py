@@ -10,8 +10,9 @@ import pytest
 
 from paranmt_hf import EngineConfig, ParaphraseConfig
 from paranmt_hf.paraphrase.augment import AugmentConfig, LabelledColumns, augment, read_labelled
+from paranmt_hf.paraphrase.candidates import Paraphrase, Paraphrased
 from paranmt_hf.paraphrase.paraphrase_file import TableWriter
-from paranmt_hf.paraphrase.paraphraser import Paraphrase, Paraphrased, Paraphraser
+from paranmt_hf.paraphrase.paraphraser import Paraphraser
 from tests.paraphrase.paraphraser_toys import SENTENCES, stopped_job
 from tests.refused import refused
 

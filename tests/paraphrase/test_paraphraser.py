@@ -18,9 +18,9 @@ from paranmt_hf import EngineConfig, PairSelection, ParaphraseConfig, Paraphrase
 from paranmt_hf.cli import find_command, run_command
 from paranmt_hf.errors import OtherSettingsError
 from paranmt_hf.hub.repository import ASSETS
+from paranmt_hf.paraphrase.candidates import overlaps
 from paranmt_hf.paraphrase.card import card_values
 from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
-from paranmt_hf.paraphrase.paraphraser import overlaps
 from paranmt_hf.paraphrase.train import POOR_PERPLEXITY, train_paraphraser
 from tests.paraphrase import paraphraser_toys as toys
 from tests.paraphrase.paraphraser_toys import LOCAL, SMALL, sentences, training, write_bart

@@ -1,0 +1,148 @@
+"""Candidates of paraphrases, and which of them are good enough."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import compress
+
+import numpy as np
+import pyarrow as pa
+
+from paranmt_hf.corpus.parsing.parsers import Parser, linearised_trees
+from paranmt_hf.corpus.parsing.trees import template_of
+from paranmt_hf.text.definitions import words
+from paranmt_hf.text.overlap import trigram_overlap
+from paranmt_hf.text.tokens import WordTokenizer
+from paranmt_hf.text.word_rules import letters
+
+# Notes: why a sentence has no paraphrase although it was paraphrased.
+NONE_FOUND = "nothing generated"
+COPIES = "nothing but the sentence itself"
+ALL_ALIKE = "no paraphrase below the overlap"
+WITHOUT_TEMPLATE = "no paraphrase with the template"
+NONE_LEFT = "no paraphrase above the score"
+
+
+@dataclass(frozen=True)
+class Paraphrase:
+    """A paraphrase of a sentence.
+
+    Attributes:
+        text: The paraphrase.
+        score: Its paraphrase score, the cosine of both vectors, in [-1, 1]; None without a scorer.
+        template: The template that was asked for; None without syntactic control.
+    """
+
+    text: str
+    score: float | None
+    template: str | None = None
+
+
+@dataclass(frozen=True)
+class Paraphrased:
+    """The paraphrases of a sentence.
+
+    Attributes:
+        paraphrases: Different ones, the most probable first, or those of the highest score.
+        note: Why there are none; None if there are some.
+    """
+
+    paraphrases: list[Paraphrase]
+    note: str | None
+
+
+@dataclass(frozen=True)
+class Request:
+    """A sentence to be paraphrased, with a controlled network after a template."""
+
+    sentence: str
+    template: str | None = None
+
+
+class Candidates:
+    """Candidates of requests; a request that loses its last one gets a note.
+
+    Attributes:
+        texts: The candidates [candidate], those of a request together and the most probable first.
+        rows: Index of the request of each [candidate].
+        notes: Why a request has no candidate [request]; None if it has some.
+    """
+
+    def __init__(self, requests: Sequence[Request], texts: list[str], counts: list[int]) -> None:
+        self._requests = requests
+        self.texts, self.rows = texts, np.repeat(np.arange(len(counts)), counts)
+        self.notes: list[str | None] = [None] * len(counts)
+        seen: set[tuple[int, str]] = set()
+        fresh = []
+        for place in zip(self.rows.tolist(), texts, strict=True):
+            fresh.append(bool(place[1]) and place not in seen)
+            seen.add(place)
+        self.keep(np.array(fresh, bool), NONE_FOUND)
+
+    @property
+    def ranks(self) -> np.ndarray:
+        """Number of candidates of the same request before each [candidate]."""
+        return np.arange(len(self.rows)) - np.searchsorted(self.rows, self.rows)
+
+    @property
+    def sentences(self) -> list[str]:
+        """The sentence of each [candidate]."""
+        return [self._requests[row].sentence for row in self.rows.tolist()]
+
+    @property
+    def templates(self) -> list[str | None]:
+        """The template of each [candidate]."""
+        return [self._requests[row].template for row in self.rows.tolist()]
+
+    def keep(self, good: np.ndarray, note: str) -> None:
+        """Keep the candidates that are good [candidate]."""
+        self.rows, self.texts = self.rows[good], list(compress(self.texts, good))
+        for row in np.flatnonzero(np.bincount(self.rows, minlength=len(self.notes)) == 0):
+            self.notes[row] = self.notes[row] or note
+
+
+def by_score(paraphrase: Paraphrase) -> float:
+    """Sort key of paraphrases, highest score first; the sort is stable."""
+    return 0.0 if paraphrase.score is None else -paraphrase.score
+
+
+def letters_of(texts: list[str]) -> np.ndarray:
+    """Letters and digits of texts [text], in lower case."""
+    return np.array(letters(pa.array(texts, pa.string())).to_pylist(), object)
+
+
+def overlaps(first: Sequence[str], second: Sequence[str]) -> np.ndarray:
+    """Trigram overlap of pairs of sentences [pair], float32 in [0, 1], as in the column `trigram_overlap`.
+
+    If a side has fewer than three words, the overlap is 1 if both have the same words, else 0.
+    """
+    if not len(first):
+        return np.zeros(0, np.float32)
+    found = trigram_overlap(*WordTokenizer().tables(list(first), list(second)))
+    values = found.fill_null(0).to_numpy(zero_copy_only=False).copy()
+    for pair in np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False)).tolist():
+        values[pair] = words(first[pair]) == words(second[pair])
+    return values
+
+
+def have_templates(parser: Parser, sentences: list[str], templates: Sequence[str | None]) -> np.ndarray:
+    """Whether the tree of each sentence has the template of the same index, booleans [sentence]."""
+    distinct = list(dict.fromkeys(sentences))
+    found = {}
+    for sentence, tree in zip(distinct, linearised_trees(parser, distinct), strict=True):
+        found[sentence] = None if tree is None else template_of(tree)
+    return np.array([found[sentence] == wanted for sentence, wanted in zip(sentences, templates, strict=True)], bool)
+
+
+def apart(paraphrases: list[Paraphrase], limit: float | None, n: int | None = None) -> list[Paraphrase]:
+    """Keep the first `n` (None: all) of which none has more than this overlap with one that was kept before."""
+    if limit is None:
+        return paraphrases[:n]
+    kept: list[Paraphrase] = []
+    for each in paraphrases:
+        if len(kept) == n:
+            break
+        if not (overlaps([other.text for other in kept], [each.text] * len(kept)) > limit).any():
+            kept.append(each)
+    return kept
