@@ -1,0 +1,78 @@
+"""Which candidates of paraphrases are kept: copies, overlap, score."""
+
+import numpy as np
+import pytest
+
+from paranmt_hf import Paraphraser
+from paranmt_hf.paraphrase.candidates import overlaps
+from tests.refused import refused
+
+
+class _Lengths:
+    """Vectors whose cosines fall with the difference in length."""
+
+    def encode(self, sentences):
+        angles = np.array([len(sentence) for sentence in sentences]) / 100
+        return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+def test_copies_are_left_out_and_the_best_score_can_come_first(model, monkeypatch):
+    paraphraser = Paraphraser(model, scorer=_Lengths())
+    sentence = "the man sees a dog ."
+    # From the most probable: a copy but for case and mark, a long one, a short one, one of equal length.
+    beams = ["The man sees a dog", "the man sees a dog and a dog and a dog .", "the man .", "the dog sees a man ."]
+    monkeypatch.setattr(paraphraser, "_search", lambda *given: [paraphraser._own.cut(beams)])
+
+    def texts(**settings):
+        (found,) = paraphraser([sentence], **settings)
+        return [each.text for each in found]
+
+    assert texts(n=2) == beams[1:3]
+    assert texts(n=2, keep_copies=True) == beams[:2]
+    assert texts(n=2, order="score") == [beams[3], beams[2]]
+    monkeypatch.setattr(paraphraser, "_search", lambda *given: [paraphraser._own.cut(beams[:1])])
+    (result,) = paraphraser.paraphrase([sentence])
+    assert result.paraphrases == [] and result.note == "nothing but the sentence itself"
+    with refused("scorer"):
+        Paraphraser(model, scorer=None)([sentence], order="score")
+
+
+A, B = "the man plays the guitar .", "the man plays the old guitar ."
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        # the-man-plays and man-plays-the are shared; the shorter side has four trigrams.
+        (A, B, 0.5),
+        (A, A.upper(), 1.0),
+        (A, "a guitar is played .", 0.0),
+        # Too short for trigrams: the same words, or others.
+        ("Hello !", "hello!", 1.0),
+        ("hello", "hello !", 0.0),
+        ("", "", 1.0),
+    ],
+)
+def test_overlap_of_pairs(first, second, expected):
+    assert overlaps([first, B], [second, B]).tolist() == [expected, 1.0]
+    assert overlaps([], []).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("limits", "kept"),
+    [
+        # The second repeats half of the first, the third nothing of the first, the fourth all of the third.
+        ({"max_mutual_overlap": 0.4}, [0, 2]),
+        ({"max_mutual_overlap": 0.5}, [0, 1, 2]),
+        ({"max_mutual_overlap": 1.0}, [0, 1, 2, 3]),
+        ({"max_overlap": 0.5}, [1, 2, 3]),
+        ({"max_overlap": 0.4}, [2, 3]),
+        ({"max_overlap": 0.5, "max_mutual_overlap": 0.5}, [1, 2]),
+    ],
+)
+def test_limits_of_overlap(model, monkeypatch, limits, kept):
+    paraphraser = Paraphraser(model, scorer=None)
+    beams = [A, B, "someone is playing music", "someone is playing music now"]
+    monkeypatch.setattr(paraphraser, "_search", lambda *given: [paraphraser._own.cut(beams)])
+    (found,) = paraphraser([A], n=4, keep_copies=True, **limits)
+    assert [each.text for each in found] == [beams[place] for place in kept]
