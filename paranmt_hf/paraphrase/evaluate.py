@@ -28,7 +28,7 @@ from paranmt_hf.paraphrase.measures import (
     COPIED,
     NOISY,
     REFERENCE,
-    Items,
+    EvaluationItems,
     Measures,
     NormalisationMeasures,
     ParaphraseMeasures,
@@ -145,7 +145,9 @@ def evaluate_paraphrases(
     return Evaluation(results, (together,) if sentences.noise is None else (together, examples_of_noise), each=False)
 
 
-def read_items(name: str, pairs: Pairs, config: MeasuredSentences, seed: int, models: Sequence[Model]) -> Items:
+def read_items(
+    name: str, pairs: Pairs, config: MeasuredSentences, seed: int, models: Sequence[Model]
+) -> EvaluationItems:
     """Read the sentences that `models` are evaluated on."""
     reference, translation = SIDES
     source, wanted = (translation, reference) if config.direction == "to-reference" else (reference, translation)
@@ -165,9 +167,9 @@ def read_items(name: str, pairs: Pairs, config: MeasuredSentences, seed: int, mo
         grouped.setdefault(" ".join(sentence.split()), {})[" ".join(other.split())] = None
     references = [list(own) for own in grouped.values()]
     if config.noise is None:
-        return Items(name, list(grouped), references)
+        return EvaluationItems(name, list(grouped), references)
     clean = [own[0] for own in references]
-    return Items(name, [*grouped, *clean], [[each] for each in clean] * 2)
+    return EvaluationItems(name, [*grouped, *clean], [[each] for each in clean] * 2)
 
 
 def _held_out(tables: Iterator[pa.Table], models: Sequence[Model]) -> Iterator[pa.Table]:
@@ -202,7 +204,7 @@ def _sampled(tables: Iterator[pa.Table], key: str, count: int, seed: int) -> pa.
     return kept
 
 
-def _noisy_items(name: str, references: Sequence[str], rate: float, seed: int) -> Items:
+def _noisy_items(name: str, references: Sequence[str], rate: float, seed: int) -> EvaluationItems:
     """Add noise to references; those that it does not change measure nothing, and are left out."""
     noisy, clean, changes = [], [], Counter[str]()
     for reference in references:
@@ -218,7 +220,7 @@ def _noisy_items(name: str, references: Sequence[str], rate: float, seed: int) -
             option="noise",
         )
     about = {"unchanged": len(references) - len(noisy), "changes": {kind: changes[kind] for kind in KINDS}}
-    return Items(name, [*noisy, *clean], [[each] for each in clean] * 2, about)
+    return EvaluationItems(name, [*noisy, *clean], [[each] for each in clean] * 2, about)
 
 
 def is_outputs(name: str | Path) -> bool:
@@ -253,15 +255,19 @@ def read_outputs(path: Path) -> dict[str, list[str]]:
     return {source: list(dict.fromkeys(text for _, text in sorted(own))) for source, own in found.items()}
 
 
-def _evaluate_file(path: Path, items: Items | None, measures: Measures, settings: Mapping[str, Any]) -> Results:
+def _evaluate_file(
+    path: Path, items: EvaluationItems | None, measures: Measures, settings: Mapping[str, Any]
+) -> Results:
     """Evaluate a file on the sentences that it shares with the data; without data on all of its sentences."""
     found = read_outputs(path)
     if items is None:
-        items = Items(path.name, list(found), [[] for _ in found])
+        items = EvaluationItems(path.name, list(found), [[] for _ in found])
     shared = [row for row, source in enumerate(items.sources) if source in found]
     if not shared:
         raise InputError(f"{path} holds none of the sentences of {items.name}", option="models", path=path)
-    items = Items(items.name, [items.sources[row] for row in shared], [items.references[row] for row in shared])
+    items = EvaluationItems(
+        items.name, [items.sources[row] for row in shared], [items.references[row] for row in shared]
+    )
     outputs = [found[source] for source in items.sources]
     rows = measures.rows(path.name, items, outputs)
     return _results(path.name, f"sha256:{checksum(path)}", items, measures, rows, {path.name: outputs}, settings)
@@ -270,7 +276,7 @@ def _evaluate_file(path: Path, items: Items | None, measures: Measures, settings
 def _evaluate_model(
     model: Model,
     name: str,
-    items: Items,
+    items: EvaluationItems,
     decodings: Sequence[Decoding],
     measures: Measures,
     scorer: NamedEncoder,
@@ -300,7 +306,7 @@ def _evaluate_model(
 def _results(
     name: str,
     weights: str,
-    items: Items,
+    items: EvaluationItems,
     measures: Measures,
     rows: list[Row],
     outputs: Mapping[str, list[list[str]]],
@@ -355,7 +361,7 @@ def examples_of_noise(results: Sequence[Results]) -> str:
 
 def _command(
     models: Sequence[str | Path],
-    items: Items | None,
+    items: EvaluationItems | None,
     sentences: MeasuredSentences,
     decoding: ParaphraseConfig,
     selection: PairSelection,

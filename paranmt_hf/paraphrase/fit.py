@@ -47,7 +47,7 @@ MAX_TEMPLATES = 100_000
 
 
 @dataclass(frozen=True)
-class Task:
+class ModelToTrain:
     """A model to train.
 
     `columns` are those of its source, target, control if there is one, and key, in `TrainingPairs.tables`; `longest`
@@ -151,19 +151,19 @@ def _initial_models(text: TrainingPairs, templates: dict[str, int], folder: Path
     return read_models(locate(folder))
 
 
-def _tasks(models: ParaphraserModels, longest: int) -> list[Task]:
+def _tasks(models: ParaphraserModels, longest: int) -> list[ModelToTrain]:
     """The models to train; the last one generates sentences."""
     if models.parses is None:
-        return [Task("paraphrases", models.paraphrases, ("source", "target", "reference"), longest)]
+        return [ModelToTrain("paraphrases", models.paraphrases, ("source", "target", "reference"), longest)]
     trees = ("source_parse", "target_parse", "template", "reference")
     sentences = ("source", "target", "target_parse", "reference")
     return [
-        Task("parses", models.parses, trees, MAX_TREE, template_of),
-        Task("paraphrases", models.paraphrases, sentences, longest),
+        ModelToTrain("parses", models.parses, trees, MAX_TREE, template_of),
+        ModelToTrain("paraphrases", models.paraphrases, sentences, longest),
     ]
 
 
-def _cut(text: TrainingPairs, task: Task, folder: Path) -> PieceSummary:
+def _cut(text: TrainingPairs, task: ModelToTrain, folder: Path) -> PieceSummary:
     """Encode all pairs to pieces, unless an earlier run did."""
     if (found := read_summary(folder)) is not None:
         return found
@@ -194,7 +194,7 @@ def _cut(text: TrainingPairs, task: Task, folder: Path) -> PieceSummary:
     return summary
 
 
-def _train(text: TrainingPairs, task: Task, work: Path) -> TrainingCourse:
+def _train(text: TrainingPairs, task: ModelToTrain, work: Path) -> TrainingCourse:
     """Train a model to its end, or read the weights of an earlier run."""
     training, own = text.training, task.own
     path = work / f"trained-{task.name}.safetensors"

@@ -23,7 +23,7 @@ COPIED, REFERENCE, NOISY = "copied input", "first reference", "noisy input"
 
 
 @dataclass(frozen=True)
-class Items:
+class EvaluationItems:
     """Sentences [item] with what people wrote for each [item][reference], which may be unknown.
 
     To measure normalisation, `sources` are the noisy sentences and then the clean ones; each has one reference, the
@@ -75,11 +75,11 @@ class ParaphraseMeasures:
             "scorer": scorer.identity,
         }
 
-    def rows(self, name: str, items: Items, outputs: Sequence[Sequence[str]]) -> list[Row]:
+    def rows(self, name: str, items: EvaluationItems, outputs: Sequence[Sequence[str]]) -> list[Row]:
         """The row of a decoding or a file, with outputs [item][output], the best first."""
         return [Row(name=name, items=len(outputs), values=self.figures(items.sources, outputs, items.references))]
 
-    def baselines(self, items: Items) -> list[Row]:
+    def baselines(self, items: EvaluationItems) -> list[Row]:
         """Rows of copies of the input, and of the references."""
         rows = self.rows(COPIED, items, [[source] for source in items.sources])
         if all(items.references):
@@ -134,7 +134,7 @@ class NormalisationMeasures:
     note = "Edits for each 100 characters or words of the clean sentence."
     settings: Mapping[str, Any] = {}
 
-    def rows(self, name: str, items: Items, outputs: Sequence[Sequence[str]]) -> list[Row]:
+    def rows(self, name: str, items: EvaluationItems, outputs: Sequence[Sequence[str]]) -> list[Row]:
         """Rows of the outputs of noisy sentences and of those of clean ones.
 
         `improved` and `worse` are the shares of the noisy sentences whose output needs fewer or more character edits
@@ -151,7 +151,7 @@ class NormalisationMeasures:
             Row(name=f"{name}, clean input", items=count, values=closeness(made[count:], clean)),
         ]
 
-    def baselines(self, items: Items) -> list[Row]:
+    def baselines(self, items: EvaluationItems) -> list[Row]:
         """The row of the noisy sentences themselves."""
         count = len(items.sources) // 2
         return [Row(name=NOISY, items=count, values=closeness(items.sources[:count], items.sources[count:]))]

@@ -19,7 +19,7 @@ from paranmt_hf.training.cpu_engine import cpu_engine
 from paranmt_hf.training.device.engine import device_engine
 from paranmt_hf.training.epochs import Epochs, MegaBatches
 from paranmt_hf.training.losses import diverged
-from paranmt_hf.training.neighbours import Neighbours
+from paranmt_hf.training.neighbours import NeighbourBatches
 from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.training.processes import process_count
 from paranmt_hf.training.record import History
@@ -49,7 +49,7 @@ def fit_encoder(
         device = torch.device(config.device or "cpu")
         source: MegaBatches = store
         if config.neighbours and teacher is not None:
-            source = Neighbours(store, config, teacher, device)
+            source = NeighbourBatches(store, config, teacher, device)
         if device.type == "cuda":
             engine = device_engine(composition, config, source.pairs, teacher, device)
             history = Epochs(engine, source, work, evaluate).run()

@@ -20,7 +20,7 @@ from paranmt_hf.training.teacher import TeacherVectors
 WIDENED_ROWS = {"cpu": 256, "cuda": 250_000}
 
 
-class Neighbours:
+class NeighbourBatches:
     """Stored pairs in mega-batches whose mini-batches are neighbours for a teacher.
 
     With a margin loss the items that are ordered are the pairs. A teacher alone does not need to know which sentences

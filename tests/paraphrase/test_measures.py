@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.evaluation.baselines import Meteor
 from paranmt_hf.paraphrase.measures import (
-    Items,
+    EvaluationItems,
     NormalisationMeasures,
     ParaphraseMeasures,
     closeness,
@@ -21,7 +21,7 @@ from paranmt_hf.paraphrase.noise import KINDS, add_noise
 from paranmt_hf.text.definitions import words
 from tests.refused import refused
 
-ITEMS = Items(
+ITEMS = EvaluationItems(
     "toy",
     ["the 7 dogs bark at night", "a cat sleeps here", "birds sing in the morning"],
     [["7 dogs bark at night", "the seven dogs bark"], ["the cat sleeps"], ["in the morning birds sing"]],
@@ -101,7 +101,7 @@ def test_closeness_by_hand():
 
 def test_normalisation_by_hand():
     noisy, clean = ["teh cat", "a dog dog", "same"], ["the cat", "a dog", "same"]
-    items = Items("toy", [*noisy, *clean], [[each] for each in clean] * 2)
+    items = EvaluationItems("toy", [*noisy, *clean], [[each] for each in clean] * 2)
     outputs = [["the cat"], ["the big dogs"], [], ["the cat"], [], ["other"]]
     own, of_clean = NormalisationMeasures().rows("greedy", items, outputs)
     (before,) = NormalisationMeasures().baselines(items)

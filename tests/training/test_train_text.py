@@ -14,7 +14,7 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.card import sources
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.neighbours import Neighbours
+from paranmt_hf.training.neighbours import NeighbourBatches
 from paranmt_hf.training.teacher import TeacherVectors
 from paranmt_hf.training.text import PairsAndText
 from paranmt_hf.training.train import train
@@ -44,7 +44,7 @@ def test_each_distinct_sentence_comes_once_and_batches_stay_together(tmp_path):
         angles[np.searchsorted(keys, key)] = positions[sentence] / 10
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float16)
     config = TrainConfig(teacher="any", batch_size=1, mega_batch=2)
-    neighbours = Neighbours(store, config, TeacherVectors(keys, vectors), torch.device("cpu"))
+    neighbours = NeighbourBatches(store, config, TeacherVectors(keys, vectors), torch.device("cpu"))
     # Eight distinct sentences are four pairs.
     assert neighbours.pairs == 4
     for epoch in range(3):
