@@ -19,7 +19,7 @@ from paranmt_hf.corpus.statistics.draws import text_numbers
 from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
 from paranmt_hf.paraphrase.noise import WORD_RATE, add_noise
-from paranmt_hf.util.files import ChecksummedFile, write_bytes
+from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import from_json, read_json
 
@@ -161,6 +161,7 @@ class PieceSummary:
     pairs: dict[str, int]
     too_long: int
     left_out: dict[str, int]  # Before, by reason
+    files: dict[str, str]  # SHA-256 of each file
 
 
 class PieceStore:
@@ -228,8 +229,9 @@ def write_pieces(
             pairs[part] += len(rows)
             for side, ids in sides.items():
                 writers[part, side].write([ids[row] for row in rows])
+    files: dict[str, str] = {}
     for writer in writers.values():
-        writer.close()
+        files |= writer.close()
     if not pairs[TRAIN]:
         raise InputError(
             f"nothing to train on: of {sum(pairs.values()) + too_long:,} chosen pairs {too_long:,} have a sentence of "
@@ -241,7 +243,7 @@ def write_pieces(
             f"nothing will be measured: of {pairs[TRAIN]:,} pairs none is held out at a share of {held_out:g}; "
             "raise `held_out`, or give more pairs"
         )
-    summary = PieceSummary(pairs, too_long, left_out())
+    summary = PieceSummary(pairs, too_long, left_out(), files)
     write_bytes(folder / SUMMARY_FILE, json.dumps(asdict(summary)).encode())
     return summary
 
@@ -250,7 +252,9 @@ class _PieceWriter:
     """Writes the ids of one side, and where each sentence ends."""
 
     def __init__(self, path: Path) -> None:
-        self._ids, self._ends = ChecksummedFile(path), ChecksummedFile(path.with_suffix(".ends"))
+        self._names = (path.name, path.with_suffix(".ends").name)
+        self._ids = ChecksummedFile(path)
+        self._ends = ChecksummedFile(path.with_suffix(".ends"))
         self._total = 0
 
     def write(self, rows: Sequence[Sequence[int]]) -> None:
@@ -261,13 +265,18 @@ class _PieceWriter:
             self._ids.write(np.concatenate(rows).astype(np.int32).data)
             self._ends.write(ends.data)
 
-    def close(self) -> None:
-        """Close the files when they are on the disk."""
-        self._ids.close()
-        self._ends.close()
+    def close(self) -> dict[str, str]:
+        """Close the files when they are on the disk; returns their checksums by their names."""
+        return dict(zip(self._names, (self._ids.close(), self._ends.close()), strict=True))
 
 
 def read_summary(folder: Path) -> PieceSummary | None:
-    """Read the summary that `write_pieces` writes last; None if it is missing."""
+    """Read the summary that `write_pieces` writes last; None if it is missing, or a file is not as it was written."""
     path = folder / SUMMARY_FILE
-    return from_json(PieceSummary, read_json(path, "a summary of pieces"), path) if path.exists() else None
+    if not path.exists():
+        return None
+    summary = from_json(PieceSummary, read_json(path, "a summary of pieces"), path)
+    for name, written in summary.files.items():
+        if not (folder / name).is_file() or checksum(folder / name) != written:
+            return None
+    return summary

@@ -170,6 +170,13 @@ def read_vocabulary(reader: BinReader) -> Sent2VecWords:
             units.append(_unit(raw) if index else UNKNOWN)
     if len(set(units)) < len(units):
         raise reader.refused(f"damaged: it has the word {Counter(units).most_common(1)[0][0]!r} twice")
+    rows = words + settings["bucket"]
+    if reader.size is not None and reader.size - reader.position < 4 * settings["dim"] * rows:
+        # Before memory is reserved for a row of each bucket.
+        raise reader.refused(
+            f"cut off: expected {rows:,} rows of {settings['dim']:,} numbers after byte {reader.position:,}, and the "
+            f"file has {reader.size:,} bytes; copy it again"
+        )
     return Sent2VecWords(settings, units, labels)
 
 

@@ -28,14 +28,24 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> Mean:
 
     Args:
         models: Folders or Hub ids of at least two encoders trained on pairs, with equal vocabularies and dimensions;
-            one that is named twice counts twice.
-        out: Folder of the mean; its `training.json` is that of the last model, and names all of them.
+            one that is named twice counts twice. Some may have been trained further by sentence-transformers, which
+            writes no record.
+        out: Folder of the mean; its `training.json` is that of the last model that has one, and names all models.
     """
     if len(models) < 2:
         raise InputError("name at least two models to average", option="models")
     located = [locate(model) for model in models]
     out = result_folder(out, MeanRecord, sources=[model.folder for model in located])
-    records = [MeanRecord.read(model.folder) for model in located]
+    records = []
+    for model in located:
+        if (model.folder / MeanRecord.FILE).is_file():
+            records.append(MeanRecord.read(model.folder))
+    if not records:
+        raise InputError(
+            f"none of the models holds {MeanRecord.FILE}; expected at least one that `paranmt train` made",
+            option="models",
+            path=located[-1].folder,
+        )
     mean_of = [AveragedModel(model.name, model.revision) for model in located]
     # The development score of the last model is not that of the mean, and its options are not those of this command.
     record = replace(records[-1], mean_of=mean_of, development=None, options={})

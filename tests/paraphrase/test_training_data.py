@@ -71,6 +71,9 @@ def test_pairs_come_back(tmp_path):
     assert batch["labels"].tolist() == [[103, 103, -100], [100, 100, 100]]
     assert len(PieceStore(tmp_path, "held-out")) == 0
     assert read_summary(tmp_path).pairs == {"train": 3, "held-out": 0}
+    # Files that are damaged are made again.
+    (tmp_path / "train-source.ids").write_bytes(bytes((tmp_path / "train-source.ids").stat().st_size))
+    assert read_summary(tmp_path) is None
 
 
 def test_a_share_of_the_keys_is_held_out_whatever_else_is_there(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import struct
 
 import numpy as np
 import pytest
@@ -159,10 +160,21 @@ def test_published(model, tmp_path):
     assert "English" not in plan.card
 
 
+def test_a_file_that_is_cut_off_reserves_no_memory(tmp_path):
+    """It says that it has two thousand million buckets, and ends before the first."""
+    whole = BinFile(WORDS, order=2, bucket=50).write()
+    position = whole.index(struct.pack("<i", 50))
+    content = whole[:position] + struct.pack("<i", 2_000_000_000) + whole[position + 4 :]
+    (tmp_path / "model.bin").write_bytes(content)
+    with refused("model", path=tmp_path / "model.bin"):
+        convert(tmp_path / "model.bin", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_not_averaged(model, tmp_path):
     """The card of a mean tells how its models were trained, which no conversion knows."""
     convert(model, tmp_path / "out")
-    with refused(path=tmp_path / "out"):
+    with refused("models", path=tmp_path / "out"):
         average_encoders([tmp_path / "out", tmp_path / "out"], tmp_path / "mean")
 
 

@@ -12,6 +12,7 @@ from paranmt_hf.encoders.export.export import export_encoder
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.average import average_encoders
+from tests.refused import refused
 from tests.toys import bytes_of
 from tests.training.toys import encoder_of, random_text, save_trained
 
@@ -116,3 +117,13 @@ def test_what_cannot_be_averaged(tmp_path, one, other):
     with pytest.raises(InputError) as error:
         average_encoders([tmp_path / "a"], tmp_path / "mean")
     assert error.value.option == "models" and not (tmp_path / "mean").exists()
+
+
+def test_models_without_a_record(tmp_path, trigrams):
+    """What sentence-transformers trained further is averaged with its start."""
+    load(trigrams[1], device="cpu").save_pretrained(str(tmp_path / "further"))
+    assert not (tmp_path / "further" / "training.json").exists()
+    done = average_encoders([trigrams[0], tmp_path / "further"], tmp_path / "mean")
+    assert [each.name for each in done.record.mean_of] == ["m1", "further"]
+    with refused("models", path=tmp_path / "further"):
+        average_encoders([tmp_path / "further", tmp_path / "further"], tmp_path / "other")
