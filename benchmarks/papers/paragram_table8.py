@@ -9,6 +9,7 @@ vector of zeros.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 import numpy as np
 from comparison import table
@@ -40,15 +41,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = program.parse_args(arguments)
     counts = frequencies(options.spaces, options.frequencies)
     frequent = counts.most_frequent(COMMON_WORDS)
-    spaces = [vectors(space, {*frequent, *options.words}) for space in options.spaces]
+    asked = [word.lower() for word in options.words]
+    spaces = [vectors(space, {*frequent, *asked}) for space in options.spaces]
     known = set(frequent).intersection(*(space.words for space in spaces))
     candidates = [word for word in frequent if word in known]
-    for word in options.words:
+    for word in asked:
         columns = []
         for space in spaces:
             found = neighbours(space, word, candidates, options.top)
-            columns.append([f"{name} {cosine:.2f}" for name, cosine in found] or ["no vector"] * options.top)
-        rows = [[str(rank), *cells] for rank, cells in enumerate(zip(*columns, strict=False), 1)]
+            columns.append([f"{name} {cosine:.2f}" for name, cosine in found] or ["no vector"])
+        rows = [[str(rank), *cells] for rank, cells in enumerate(zip_longest(*columns, fillvalue=""), 1)]
         print(table([word, *options.spaces], rows) + "\n")
     print(f"Among the {len(candidates):,} most common words that all have. Frequencies: {counts.source}.")
 

@@ -69,7 +69,10 @@ def _patient_group(device: str | None) -> ProcessGroup:
 
     backend = "gloo"
     if device != "cpu" and torch.cuda.is_available():
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+        rank, gpus = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
+        if rank >= gpus:
+            raise InputError(f"there are more processes than the {gpus} GPUs of this machine; start {gpus}")
+        torch.cuda.set_device(rank)
         backend = "cpu:gloo,cuda:nccl"
     try:
         distributed.init_process_group(backend, timeout=STEP_TIMEOUT)

@@ -199,7 +199,8 @@ class AnswerStore:
                 else:
                     raise InputError(
                         f"{annotator} has another answer to item {item} here ({_in_words(stored)}; given is "
-                        f"{_in_words(answer)}); `replace` takes those that are given"
+                        f"{_in_words(answer)}); `replace` takes those that are given",
+                        option="replace",
                     )
                 own[item] = _revised(answer, stored)
         return Imported(added, replaced, unchanged)

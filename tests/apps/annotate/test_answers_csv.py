@@ -133,7 +133,7 @@ def test_adding(sample, tmp_path):
     store.put("Ada", 0, Rating(5, 3))
     same, new, other = ("ada", 0, Rating(5, 3)), ("Ada", 1, Rating(2)), ("ADA", 0, Rating(4, 3))
     assert store.merge([same, new], replace=False) == Imported(1, 0, 1)
-    with refused():
+    with refused("replace"):
         store.merge([("Grace", 1, Rating(1)), other], replace=False)
     assert list(store.answers()) == ["Ada"]
     assert store.merge([other], replace=True) == Imported(0, 1, 0)
