@@ -22,6 +22,7 @@ from paranmt_hf.cli.written_files import recorded_files
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import is_record, resolved, write_result
 from paranmt_hf.util.markers import Expands
+from paranmt_hf.util.processes import is_rank_0
 from paranmt_hf.util.records import from_json, read_json
 from paranmt_hf.util.run import recording
 from paranmt_hf.util.wording import in_a_row, perhaps
@@ -260,11 +261,6 @@ def describe_error(error: Exception) -> str:
         return f"cannot use {error.filename}: {error.strerror}; check the path and its permissions"
     hint = "" if isinstance(error, OSError) else " (unexpected; --debug shows where)"
     return f"{type(error).__name__}: {error}{hint}"
-
-
-def is_rank_0() -> bool:
-    """Whether this process is the one that prints, if `torchrun` or `accelerate launch` started several."""
-    return os.environ.get("RANK", "0") == "0"
 
 
 def show_any_text() -> None:

@@ -22,9 +22,9 @@ from paranmt_hf.paraphrase.record import ParaphraserRecord, ParaphraserSettings
 from paranmt_hf.paraphrase.templates import is_controlled
 from paranmt_hf.paraphrase.training_data import TrainingPairs
 from paranmt_hf.training.inputs import holds_training
-from paranmt_hf.training.processes import process_count
 from paranmt_hf.util.files import listed, source_name
 from paranmt_hf.util.markers import Group
+from paranmt_hf.util.processes import process_count
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.wording import counted
 

@@ -12,22 +12,13 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from paranmt_hf.errors import InputError, LostProcessError
+from paranmt_hf.util.processes import process_count
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
 STEP_TIMEOUT = timedelta(minutes=10)  # How long processes wait for each other during training
 RANK_0_TIMEOUT = timedelta(days=7)  # How long they wait for what rank 0 does alone, such as reading a corpus
-
-
-def process_count() -> int:
-    """Number of processes that were started together."""
-    return int(os.environ.get("WORLD_SIZE", "1"))
-
-
-def is_rank_0() -> bool:
-    """Whether this process reads the data, writes and reports; true of a process that was started alone."""
-    return process_count() == 1 or os.environ.get("RANK", "0") == "0"
 
 
 def wait_for_all(device: str | None) -> None:

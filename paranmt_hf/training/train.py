@@ -19,12 +19,13 @@ from paranmt_hf.training.card import trained_values, write_card
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.inputs import TrainingInputs, find_inputs, holds_checkpoint, holds_training
 from paranmt_hf.training.pair_store import PairStore
-from paranmt_hf.training.processes import check_same, is_rank_0, wait_for_all
+from paranmt_hf.training.processes import check_same, wait_for_all
 from paranmt_hf.training.recipe import Recipe, first_step, read_recipe
 from paranmt_hf.training.record import TRAINING_PICTURE, History, Trained, TrainingRecord, plot_history
 from paranmt_hf.training.text import PairsAndText
 from paranmt_hf.util.files import Names, listed
 from paranmt_hf.util.markers import Expands, Group
+from paranmt_hf.util.processes import is_rank_0
 from paranmt_hf.util.records import as_json, made_with
 from paranmt_hf.util.run import is_free, result_folder, run
 from paranmt_hf.util.settings import values_for

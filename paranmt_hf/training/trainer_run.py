@@ -19,12 +19,12 @@ from paranmt_hf.training.epochs import Evaluate, evaluation_points
 from paranmt_hf.training.losses import Pull, rows_towards_initial, towards_initial, towards_zero
 from paranmt_hf.training.optimizers import leave_first_row, make_optimizer
 from paranmt_hf.training.pair_store import PairStore
-from paranmt_hf.training.processes import is_rank_0
 from paranmt_hf.training.record import History
 from paranmt_hf.training.reporting import Reporter
 from paranmt_hf.training.sealed_trainer import CourseCallback, trainer_arguments
 from paranmt_hf.training.teacher import TeacherVectors
 from paranmt_hf.training.trainer import MegaBatchTrainer
+from paranmt_hf.util.processes import is_rank_0
 from paranmt_hf.util.progress import Progress
 
 

@@ -7,7 +7,6 @@ task the settings that are best on its development items.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -20,6 +19,7 @@ from paranmt_hf.tuning.objectives import TRIAL_PAIRS, PairObjective, TaskObjecti
 from paranmt_hf.tuning.record import OPTIONS, TABLE, TuneConfig, TuneRecord, TuneResult
 from paranmt_hf.util.files import listed, write_bytes
 from paranmt_hf.util.optional import check_installed
+from paranmt_hf.util.processes import process_count
 from paranmt_hf.util.records import as_json, made_with
 from paranmt_hf.util.run import result_folder, run
 from paranmt_hf.util.yaml_files import as_yaml
@@ -61,7 +61,7 @@ def tune(
         exclude: Folder with STS sets: leave out pairs with their sentences.
     """
     tuning, out = tuning or TuneConfig(), result_folder(out, TuneRecord, sources=listed(data))
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+    if process_count() > 1:
         raise InputError("a search runs as one process; start it without accelerate launch or torchrun")
     check_installed("optuna", "tune")
     fixed, searched = read_grid(grid, TRAIN if task is None else SUPERVISE)
