@@ -89,6 +89,8 @@ class EncoderDecoder:
 
     def cut(self, sentences: list[str]) -> list[list[int]]:
         """Encode sources to ids with the end token; nothing is truncated."""
+        if not sentences:
+            return []
         found: list[list[int]] = self.tokenizer(sentences, add_special_tokens=True, truncation=False).input_ids
         return found
 
@@ -104,6 +106,9 @@ class EncoderDecoder:
 
     def join(self, targets: list[list[int]]) -> list[str]:
         """Decode ids into text, without special pieces and with single blanks."""
+        if not targets:
+            # Some versions of transformers take no ids for one text.
+            return []
         texts = self.tokenizer.batch_decode(targets, skip_special_tokens=True)
         return [" ".join(text.split()) for text in texts]
 

@@ -172,7 +172,7 @@ class Paraphraser(PushedFromFolder):
         texts = [None if each is None else " ".join(with_whole_characters([each])[0].split()) for each in sentences]
         distinct = [text for text in dict.fromkeys(texts) if text]
         results: dict[str | None, Paraphrased] = {None: Paraphrased([], NOT_TEXT), "": Paraphrased([], EMPTY)}
-        ids = dict(zip(distinct, self._own.cut(distinct) if distinct else [], strict=True))
+        ids = dict(zip(distinct, self._own.cut(distinct), strict=True))
         for text in distinct:
             if len(ids[text]) > config.max_length:
                 results[text] = Paraphrased([], f"over {config.max_length} pieces")
@@ -230,7 +230,7 @@ class Paraphraser(PushedFromFolder):
         parsed = {sentence: tree for sentence, tree in found.items() if tree is not None}
         trees: dict[str, list[int]] = {}
         longest = self._models.longest_tree
-        cut = self._models.parses.cut(list(parsed.values())) if parsed else []
+        cut = self._models.parses.cut(list(parsed.values()))
         for sentence, ids in zip(parsed, cut, strict=True):
             if len(ids) > longest:
                 results[sentence] = Paraphrased([], f"tree over {longest} tokens")
