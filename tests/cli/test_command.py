@@ -346,6 +346,7 @@ def test_printed_results(capsys, monkeypatch):
     assert capsys.readouterr().out == "0\n1\n2\n"
     assert cli.main(["bake", *NEEDED, "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["flour"] == "rye"
+    monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "1")
     assert cli.main(["bake", *NEEDED]) == 0
     assert capsys.readouterr().out == ""
