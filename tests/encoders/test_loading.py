@@ -18,6 +18,8 @@ from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.errors import InputError
 from tests.encoders.toys import EVERY, REDUCED, SENTENCES, STOCK, Payload, encoder, rows, word
 from tests.refused import refused
+from tests.toys import bytes_of
+from tests.training.toys import encoder_of, random_text
 
 # What the files keep of a float32 table.
 TOLERANCE = {"float16": 2e-3, "int8": 0.02, "int4": 0.3}
@@ -286,3 +288,10 @@ def test_a_link_to_a_folder_is_refused(copy, tmp_path):
     inner.symlink_to(tmp_path / "elsewhere")
     with refused():
         load(folder)
+
+
+@pytest.mark.parametrize("model", ["word", "word,trigram", "lstm"])
+def test_a_loaded_encoder_is_saved_with_the_same_bytes(tmp_path, model):
+    save(encoder_of(random_text(20), model=model, dimension=6), tmp_path / "made")
+    save(load(tmp_path / "made", device="cpu"), tmp_path / "again")
+    assert bytes_of(tmp_path / "again") == bytes_of(tmp_path / "made")
