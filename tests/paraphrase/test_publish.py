@@ -14,7 +14,6 @@ from paranmt_hf import ParaphraseConfig, Paraphraser, ParaphraserConfig, Paraphr
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.parsing.parse import parse_pairs
 from paranmt_hf.corpus.parsing.trees import read_tree
-from paranmt_hf.hub.publish import write_files
 from paranmt_hf.paraphrase.card import paraphraser_card
 from paranmt_hf.paraphrase.evaluate import MeasuredSentences, evaluate_paraphrases
 from paranmt_hf.paraphrase.train import train_paraphraser
@@ -141,7 +140,9 @@ def test_figures_of_an_evaluation_are_on_the_card(plain, controlled, tmp_path):
 @pytest.mark.slow
 def test_what_is_sent_is_a_network(controlled, tmp_path):
     plan = publish(controlled, NAME, license="mit", dry_run=True)
-    write_files(plan.repository.files, tmp_path / "sent")
+    for path, content in plan.repository.files.items():
+        (tmp_path / "sent" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "sent" / path).write_bytes(content if isinstance(content, bytes) else content.read_bytes())
     load(controlled).save_pretrained(tmp_path / "saved")
     found = [
         load(folder)(SENTENCES[:3], templates=2) for folder in (controlled, tmp_path / "sent", tmp_path / "saved")
