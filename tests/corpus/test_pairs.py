@@ -10,7 +10,6 @@ import pytest
 
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.release.release import write_release
-from paranmt_hf.corpus.statistics import draws
 from paranmt_hf.corpus.statistics.draws import draw_bound, lottery
 from paranmt_hf.errors import InputError
 from tests.corpus.release.test_release import make_rows
@@ -132,10 +131,9 @@ def test_each_row_is_drawn_as_often():
     assert abs(times - 100).max() < 36
 
 
-def test_draw_over_parts(monkeypatch):
+def test_draw_over_parts():
     whole = draw_bound(10_000, 100, 3)
-    monkeypatch.setattr(draws, "DRAW_ROWS", 37)
-    assert draw_bound(10_000, 100, 3) == whole == np.sort(lottery(np.arange(10_000), 3))[99]
+    assert draw_bound(10_000, 100, 3, at_once=37) == whole == np.sort(lottery(np.arange(10_000), 3))[99]
     assert draw_bound(100, 100, 3) is None
 
 

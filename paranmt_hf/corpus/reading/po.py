@@ -17,11 +17,6 @@ from paranmt_hf.util.optional import require
 if TYPE_CHECKING:
     from polib import POEntry, POFile
 
-CHARSET = re.compile(rb"charset=([\w.:-]+)", re.IGNORECASE)
-SINGULAR, PLURALS = re.compile(r"plural\s*=\s*([^;]+)"), "n != 1"
-# Columns where the header does not say the language, and of keys that are not text in a language of their own.
-TRANSLATION, KEY = "msgstr", "msgid"
-
 
 class PoTable(LanguageTable):
     """Messages, which are English unless the header has X-Source-Language, and their translations.
@@ -40,14 +35,20 @@ class PoTable(LanguageTable):
         self._file = _parsed(self.path)
         header = self._file.metadata
         source = header.get("X-Source-Language") or ENGLISH
-        target = header.get("Language") or TRANSLATION
+        target = header.get("Language") or "msgstr"
         if plain_code(source) == plain_code(target):
-            source = KEY
+            # Messages are keys, and not text in a language of their own.
+            source = "msgid"
         return [source, target], source
 
     def units(self) -> Iterator[Unit]:
         source, target = self.names
-        one = _form_of_one(self._file.metadata.get("Plural-Forms", ""))
+        # The form of the number 1, by a header such as `nplurals=2; plural=(n != 1);`.
+        stated = re.search(r"plural\s*=\s*([^;]+)", self._file.metadata.get("Plural-Forms", ""))
+        try:
+            one = int(gettext.c2py(stated[1])(1)) if stated else 0
+        except (ValueError, TypeError, ZeroDivisionError):
+            one = 0
         for entry in self._file:
             if entry.obsolete:
                 continue
@@ -60,12 +61,17 @@ def _parsed(path: Path) -> POFile:
     """Parse a file in the character set that its header names."""
     polib = require("polib", "po")
     content = b"".join(unpacked(path))
-    stated = CHARSET.search(content)
+    stated = re.search(rb"charset=([\w.:-]+)", content, re.IGNORECASE)
     # Templates have the placeholder CHARSET.
     charset = stated[1].decode("ascii") if stated and stated[1] != b"CHARSET" else "utf-8"
     try:
         text = content.decode(charset).removeprefix("\ufeff")
-        _check_quotes(text, path)
+        for number, line in enumerate(map(str.strip, text.splitlines()), 1):
+            # polib would cut a string that does not end on its line.
+            if '"' in line and not line.startswith("#") and not line.endswith('"'):
+                raise InputError(
+                    f"{path}:{number}: expected a string in quotes, its end is missing; add it", path=path
+                )
         return polib.pofile(text)
     except (LookupError, UnicodeDecodeError):
         raise InputError(
@@ -73,27 +79,11 @@ def _parsed(path: Path) -> POFile:
             path=path,
         ) from None
     except OSError as error:
-        line = re.search(r"line (\d+)", str(error))
-        where = f"{path}:{line[1]}" if line else str(path)
+        found = re.search(r"line (\d+)", str(error))
+        where = f"{path}:{found[1]}" if found else str(path)
         raise InputError(
             f"{where}: expected a PO file; `msgfmt --check` says what is wrong with it", path=path
         ) from None
-
-
-def _check_quotes(text: str, path: Path) -> None:
-    """Reject a string that does not end on its line, which polib would cut."""
-    for number, line in enumerate(map(str.strip, text.splitlines()), 1):
-        if '"' in line and not line.startswith("#") and not line.endswith('"'):
-            raise InputError(f"{path}:{number}: expected a string in quotes, its end is missing; add it", path=path)
-
-
-def _form_of_one(header: str) -> int:
-    """The plural form of the number 1 by the header Plural-Forms, such as `nplurals=2; plural=(n != 1);`."""
-    stated = SINGULAR.search(header)
-    try:
-        return int(gettext.c2py(stated[1] if stated else PLURALS)(1))
-    except (ValueError, TypeError, ZeroDivisionError):
-        return int(gettext.c2py(PLURALS)(1))
 
 
 def _forms(entry: POEntry, one: int) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ import codecs
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
@@ -17,7 +18,6 @@ from xml.parsers import expat
 from paranmt_hf.corpus.reading.lines import unpacked
 from paranmt_hf.errors import InputError
 
-SLICE_BYTES = 1 << 16
 DEEPEST = 200  # Elements inside elements; files of the formats read here have about ten
 LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 # Inline elements whose content is markup of the document that was translated, and no text.
@@ -61,11 +61,11 @@ def elements(path: Path, names: Collection[str]) -> Iterator[tuple[Element, Sequ
     inside = 0
     parser: Any = XMLPullParser(("start", "end"))
     with _well_formed(path):
-        for part in _slices(path):
-            if part:
-                parser.feed(part)
-            else:
+        for part in chain(unpacked(path, 1 << 16), [None]):
+            if part is None:
                 parser.close()
+            else:
+                parser.feed(part)
             for event, element in parser.read_events():
                 if event == "start":
                     if len(around) == DEEPEST:
@@ -80,14 +80,6 @@ def elements(path: Path, names: Collection[str]) -> Iterator[tuple[Element, Sequ
                         yield element, around
                 if not inside and around:
                     del around[-1][:]
-
-
-def _slices(path: Path) -> Iterator[bytes]:
-    """Read a file in parts, whose elements are in memory at once; the last part is empty."""
-    for block in unpacked(path):
-        for start in range(0, len(block), SLICE_BYTES):
-            yield block[start : start + SLICE_BYTES]
-    yield b""
 
 
 def start_tags(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
@@ -121,15 +113,10 @@ def text_of(element: Element) -> str:
     """The text of an element without the codes inside it; a code that is a line break becomes a blank."""
     parts = [element.text or ""]
     for child in element:
-        if _is_break(child):
+        is_code = name_of(child) in CODES
+        if not BREAKS.isdisjoint(child.attrib.values()) or (is_code and "<br" in (child.text or "").lower()):
             parts.append(" ")
-        elif name_of(child) not in CODES:
+        elif not is_code:
             parts.append(text_of(child))
         parts.append(child.tail or "")
     return "".join(parts)
-
-
-def _is_break(code: Element) -> bool:
-    if not BREAKS.isdisjoint(code.attrib.values()):
-        return True
-    return name_of(code) in CODES and "<br" in (code.text or "").lower()

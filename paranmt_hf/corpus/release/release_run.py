@@ -245,14 +245,10 @@ def make_release(
         # Another scorer must not cost the translations, so each stage answers for its own settings.
         work_identity={},
     )
-    return built if built.fresh else _reworded(built, wanted, release)
-
-
-def _reworded(built: Built, wanted: Identity, release: ReleaseConfig) -> Built:
-    """Write the card of a finished corpus again if its texts have changed."""
     settings = {**built.record.settings, "release": as_json(wanted["release"])}
-    if built.record.settings == settings:
+    if built.fresh or built.record.settings == settings:
         return built
+    # Only the texts of the card of the finished corpus have changed.
     check_making(built.folder)
     record = replace(built.record, **release.wording, settings=settings)
     write_card(built.folder, record)

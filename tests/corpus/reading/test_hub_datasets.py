@@ -9,8 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.reading import arrow_tables as parquet_table
-from paranmt_hf.corpus.reading import hub_dataset as inputs
 from paranmt_hf.corpus.reading.bitext import TextInput
 from paranmt_hf.corpus.reading.hub_dataset import HubDataset, split_dataset
 from paranmt_hf.corpus.reading.readers import TableFiles
@@ -71,17 +69,13 @@ def test_parquet_column_that_is_missing(tmp_path, name):
 
 def test_parquet_columns_of_other_types(tmp_path):
     pq.write_table(pa.table({"n": [1], "flag": [True], "list": [["a"]], "s": [{"x": "a"}]}), tmp_path / "t")
-    for name in (
-        "n",
-        "list",
-    ):
+    for name in ("n", "list"):
         with refused():
             read(TableFiles([tmp_path / "t"], {"a": name}))
 
 
-def test_parquet_bad_number_names_file_and_row(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet_table, "BLOCK_ROWS", 2)
-    pq.write_table(pa.table({"n": [1.0, 2.0, None]}), tmp_path / "t")
+def test_parquet_bad_number_names_file_and_row(tmp_path):
+    pq.write_table(pa.table({"n": [1.0] * 10_001 + [None]}), tmp_path / "t")
     with refused():
         read(TableFiles([tmp_path / "t"], {"score": "n"}, numbers=["score"]))
 
@@ -115,8 +109,7 @@ def folder(tmp_path):
     return tmp_path / "opus"
 
 
-def test_dataset_folder(folder, monkeypatch):
-    monkeypatch.setattr(inputs, "BLOCK_ROWS", 3)
+def test_dataset_folder(folder):
     rows, _ = read(HubDataset(str(folder), OPUS), rows=4)
     assert rows == [(n, f"cs {n % 5}", f"en {n % 5}") for n in range(9)]
     assert len(read(HubDataset(str(folder), OPUS, split="test"))[0]) == 2
