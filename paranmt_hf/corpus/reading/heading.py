@@ -76,7 +76,10 @@ def has_names(first: Sequence[str], below: Sequence[Sequence[str]], named: Colle
     alike = len(stems) == 1 < len(first)
     if words and alike and len(set(filled)) == len(filled):
         return True
-    lengths = [max(map(_count_words, row)) for row in below if row]
+    # Of a script without blanks two characters are a word.
+    lengths = []
+    for row in filter(None, below):
+        lengths.append(max(max(len(field.split()), len(_UNSPACED.findall(field)) / 2) for field in row))
     if (words or alike) and lengths and median(lengths) >= 4:
         # The rows are sentences.
         return True
@@ -112,11 +115,6 @@ def _is_called_so(field: str) -> bool:
     words = re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", field))
     known = [word.lower() in NAME_WORDS for word in words]
     return any(known) and all(is_known or len(word) == 1 for word, is_known in zip(words, known, strict=True))
-
-
-def _count_words(field: str) -> float:
-    """Count words; of a script without blanks two characters are one."""
-    return max(len(field.split()), len(_UNSPACED.findall(field)) / 2)
 
 
 @cache

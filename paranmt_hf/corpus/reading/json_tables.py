@@ -21,11 +21,9 @@ from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.packed import find_packing
 
-SAMPLE_ROWS = 1000  # Rows that show the columns
 Object = dict[str, Any]
 Steps = tuple[str, ...]  # The keys on the way to a value
 _OPENING, _COMMA = re.compile(r"\ufeff?\s*\[\s*(?=\S)"), re.compile(r"\s*,\s*(?=\S)")
-_CLOSING = re.compile(r"\s*\]\s*")
 
 
 class JsonRow(NamedTuple):
@@ -49,7 +47,7 @@ class JsonObjects(Table):
     @classmethod
     def open(cls, path: Path, named: Collection[str] = ()) -> Table:
         """Find the columns in the first rows."""
-        rows = list(islice(cls(path, []).objects(), SAMPLE_ROWS))
+        rows = list(islice(cls(path, []).objects(), 1000))
         if not rows:
             raise InputError(f"{path}: expected rows, but there are none", path=path)
         is_row = any(isinstance(rows[0].values.get(name), str | float | int) for name in named)
@@ -198,7 +196,7 @@ class JsonArray(JsonObjects):
                     text, at = text[at:] + more, 0
                     continue
                 rest = text[at:]
-                if _CLOSING.fullmatch(rest if before is _COMMA else rest.lstrip("\ufeff \t\r\n")[1:]):
+                if re.fullmatch(r"\s*\]\s*", rest if before is _COMMA else rest.lstrip("\ufeff \t\r\n")[1:]):
                     return
                 line += text.count("\n", at, begin)
                 raise InputError(

@@ -75,7 +75,16 @@ def pair_columns(table: Table, wanted: WantedColumns) -> dict[str, str]:
         wanted = replace(wanted, given=dict(zip(SIDES, "12", strict=True)))
     columns = wanted.among(table.names)
     if table.languages:
-        _check_one_language(table, [columns[side] for side in SIDES])
+        # `en-US`, `en/A` and `en/B` are one language.
+        sides = [table.names[table.position(columns[side])] for side in SIDES]
+        languages = {plain_code(name).split("/")[0].split("-")[0] for name in sides}
+        if sides[0] == sides[1] or len(languages) > 1:
+            raise InputError(
+                f"{table.path}: expected two columns of one language, found {' and '.join(sides)}; two languages are "
+                f"translated with `paranmt build --data {table.path}`",
+                path=table.path,
+                option="columns",
+            )
     missing = [theirs for theirs in columns.values() if not table.has(theirs)]
     if set(missing) & {*SIDES, *wanted.given.values()}:
         raise unknown_columns(table.path, table.names or [f"numbers from 1 to {table.width}"], missing)
@@ -91,25 +100,6 @@ def pair_columns(table: Table, wanted: WantedColumns) -> dict[str, str]:
                 f"are, give `columns` {LABEL}={name}"
             )
     return columns
-
-
-def _check_one_language(table: Table, sides: Sequence[str]) -> None:
-    """Reject two languages as the sides of pairs; `en-US`, `en/A` and `en/B` are one."""
-    names = [table.names[table.position(side)] for side in sides]
-    if names[0] == names[1]:
-        raise InputError(
-            f"{table.path}: both sides are the column {names[0]}; name two of one language",
-            path=table.path,
-            option="columns",
-        )
-    languages = {plain_code(name).split("/")[0].split("-")[0] for name in names}
-    if len(languages) > 1:
-        raise InputError(
-            f"{table.path} holds two languages in {' and '.join(names)}; translate it with `paranmt build --data "
-            f"{table.path}`",
-            path=table.path,
-            option="columns",
-        )
 
 
 def unnamed_labels(table: Table, read: Collection[str]) -> list[str]:

@@ -15,7 +15,7 @@ from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.optional import require
 
 if TYPE_CHECKING:
-    from polib import POEntry, POFile
+    from polib import POFile
 
 
 class PoTable(LanguageTable):
@@ -52,7 +52,13 @@ class PoTable(LanguageTable):
         for entry in self._file:
             if entry.obsolete:
                 continue
-            for message, translation in _forms(entry, one):
+            forms = [(entry.msgid, entry.msgstr)]
+            if entry.msgid_plural:
+                forms = []
+                for form, translation in sorted(entry.msgstr_plural.items()):
+                    is_one = len(entry.msgstr_plural) > 1 and form == one
+                    forms.append((entry.msgid if is_one else entry.msgid_plural, translation))
+            for message, translation in forms:
                 usable = translation and not entry.fuzzy
                 yield {source: [message], target: [translation] if usable else []}
 
@@ -84,14 +90,3 @@ def _parsed(path: Path) -> POFile:
         raise InputError(
             f"{where}: expected a PO file; `msgfmt --check` says what is wrong with it", path=path
         ) from None
-
-
-def _forms(entry: POEntry, one: int) -> list[tuple[str, str]]:
-    """The message and its translation; of a message with plurals each form."""
-    if not entry.msgid_plural:
-        return [(entry.msgid, entry.msgstr)]
-    several = len(entry.msgstr_plural) > 1
-    return [
-        (entry.msgid if several and form == one else entry.msgid_plural, translation)
-        for form, translation in sorted(entry.msgstr_plural.items())
-    ]

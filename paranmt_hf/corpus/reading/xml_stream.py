@@ -18,14 +18,7 @@ from xml.parsers import expat
 from paranmt_hf.corpus.reading.lines import unpacked
 from paranmt_hf.errors import InputError
 
-DEEPEST = 200  # Elements inside elements; files of the formats read here have about ten
 LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-# Inline elements whose content is markup of the document that was translated, and no text.
-CODES = frozenset(["bpt", "ept", "it", "ph", "sub", "ut"])
-# How files mark a code that is a line break.
-BREAKS = frozenset(["lb", "br", "x-br", "x-html-br", "x-lb", "xlf:lb"])
-
-
 # What may come before the root element: declarations, comments, and the type of the document.
 _PROLOG = re.compile(r"\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\])?\s*>", re.DOTALL | re.IGNORECASE)
 _ROOT = re.compile(r"<(?:[\w.-]+:)?([\w.-]+)")
@@ -68,8 +61,9 @@ def elements(path: Path, names: Collection[str]) -> Iterator[tuple[Element, Sequ
                 parser.feed(part)
             for event, element in parser.read_events():
                 if event == "start":
-                    if len(around) == DEEPEST:
-                        raise InputError(f"{path}: expected at most {DEEPEST} elements inside each other", path=path)
+                    # Files of the formats read here have about ten.
+                    if len(around) == 200:
+                        raise InputError(f"{path}: expected at most 200 elements inside each other", path=path)
                     around.append(element)
                     inside += name_of(element) in names
                     continue
@@ -113,8 +107,10 @@ def text_of(element: Element) -> str:
     """The text of an element without the codes inside it; a code that is a line break becomes a blank."""
     parts = [element.text or ""]
     for child in element:
-        is_code = name_of(child) in CODES
-        if not BREAKS.isdisjoint(child.attrib.values()) or (is_code and "<br" in (child.text or "").lower()):
+        # The content of these is markup of the document that was translated, and no text.
+        is_code = name_of(child) in ("bpt", "ept", "it", "ph", "sub", "ut")
+        is_break = any(value in {"lb", "br", "x-br", "x-html-br", "x-lb", "xlf:lb"} for value in child.attrib.values())
+        if is_break or (is_code and "<br" in (child.text or "").lower()):
             parts.append(" ")
         elif not is_code:
             parts.append(text_of(child))

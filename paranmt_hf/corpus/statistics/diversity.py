@@ -179,11 +179,6 @@ def corpus_figures(
 
 
 HEADER = ("Corpus", "Size", "Measured", "Length", "IDF", "Para. score", "Vocab. entropy", "Parse entropy")
-PANELS = {
-    "length": "tokens (the last: 80 and more)",
-    "idf": "mean IDF of a sentence",
-    "para_score": "paraphrase score",
-}
 
 
 def figures_row(each: CorpusFigures) -> tuple[str, ...]:
@@ -223,12 +218,17 @@ def plot_figures(corpora: Sequence[CorpusFigures], path: Path) -> None:
     """Draw the distributions of the figures, the corpora side by side, as a PNG."""
     from matplotlib.figure import Figure
 
-    shown = [name for name in PANELS if any(getattr(each, name) is not None for each in corpora)]
+    panels = {
+        "length": "tokens (the last: 80 and more)",
+        "idf": "mean IDF of a sentence",
+        "para_score": "paraphrase score",
+    }
+    shown = [name for name in panels if any(getattr(each, name) is not None for each in corpora)]
     count = len(shown) + 1
     figure = Figure(figsize=(1.6 + 2.7 * count, 1.3 + 0.62 * len(corpora)), layout="constrained")
     axes = figure.subplots(1, count, sharey=True, squeeze=False)[0]
     for axis, name in zip(axes, shown, strict=False):
-        axis.set_xlabel(PANELS[name])
+        axis.set_xlabel(panels[name])
     axes[-1].set_xlabel("entropy of words, and of parses, in nats")
     axes[-1].set_xlim(left=0)
     colours = ("#4472c4", "#ed7d31", "#70ad47", "#7f6084", "#a5a5a5", "#c55a5a")

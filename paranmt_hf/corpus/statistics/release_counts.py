@@ -26,12 +26,6 @@ HISTOGRAMS = {
     "length": (0.0, 60.0, 30),
     "translation_score": (-3.0, 0.0, 30),
 }
-LABELS = {
-    "para_score": "paraphrase score",
-    "trigram_overlap": "trigram overlap",
-    "length": "tokens of a sentence (the last bar: 58 and more)",
-    "translation_score": "translation score (the first bar: -2.9 and less)",
-}
 
 
 class _Mean:
@@ -152,6 +146,12 @@ def plot_histograms(statistics: StatisticsRecord) -> bytes | None:
 
     histograms = {"para_score": statistics.histogram, **statistics.histograms}
     # A corpus of an earlier version, or of imported pairs, lacks some.
+    labels = {
+        "para_score": "paraphrase score",
+        "trigram_overlap": "trigram overlap",
+        "length": "tokens of a sentence (the last bar: 58 and more)",
+        "translation_score": "translation score (the first bar: -2.9 and less)",
+    }
     drawn = [name for name in HISTOGRAMS if any(histograms.get(name, [])) or name == "para_score"]
     rows = -(-len(drawn) // 2)
     figure = Figure(figsize=(9, 2.8 * rows), layout="constrained")
@@ -165,7 +165,7 @@ def plot_histograms(statistics: StatisticsRecord) -> bytes | None:
         if name == "para_score" and any(counts):
             low = min(0.0, float(edges[np.flatnonzero(counts)[0]]))
         axes.set_xlim(low, high)
-        axes.set_xlabel(LABELS[name])
+        axes.set_xlabel(labels[name])
         axes.set_ylabel("sentences" if name == "length" else "pairs")
         axes.yaxis.set_major_formatter("{x:,.0f}")
         axes.spines[["top", "right"]].set_visible(False)

@@ -62,9 +62,8 @@ def test_parquet_column_of_nothing_but_null(tmp_path):
 @pytest.mark.parametrize("name", ["english", "translation.de", ""])
 def test_parquet_column_that_is_missing(tmp_path, name):
     pq.write_table(translations(1).append_column("n", [[1]]), tmp_path / "t")
-    with refused("columns", path=tmp_path / "t") as caught:
+    with refused("columns", path=tmp_path / "t"):
         read(TableFiles([tmp_path / "t"], {"a": name}))
-    assert (caught.value.option, caught.value.path) == ("columns", tmp_path / "t")
 
 
 def test_parquet_columns_of_other_types(tmp_path):
@@ -87,13 +86,11 @@ def test_parquet_that_is_none_or_damaged_or_empty(tmp_path):
     content = bytearray((tmp_path / "t").read_bytes())
     content[4:24] = b"\xff" * 20
     (tmp_path / "t").write_bytes(content)
-    with refused(path=tmp_path / "t") as error:
+    with refused(path=tmp_path / "t"):
         read(TableFiles([tmp_path / "t"], {"t": "t"}))
-    assert error.value.path == tmp_path / "t"
     (tmp_path / "cut.parquet").write_bytes(content[: len(content) // 2])
-    with refused(path=tmp_path / "cut.parquet") as error:
+    with refused(path=tmp_path / "cut.parquet"):
         read(TableFiles([tmp_path / "cut.parquet"], {"t": "t"}))
-    assert error.value.path == tmp_path / "cut.parquet"
     pq.write_table(pa.table({"t": pa.array([], pa.string())}), tmp_path / "empty")
     with refused():
         read(TableFiles([tmp_path / "empty"], {"t": "t"}))

@@ -121,9 +121,8 @@ def test_codes_of_regions(tmp_path):
     # Neither may be chosen for the user, on any side: the rows of the other would be lost.
     both = TmxTable(write_text(path, memory(unit(cs="pes", en="dog"), unit(cs="dům", en_US="house"))))
     for language in ("en", "cs"):
-        with refused("columns", path=path) as error:
+        with refused("columns", path=path):
             both.pair_of(language)
-        assert (error.value.option, error.value.path) == ("columns", path)
     several = TmxTable(write_text(path, memory(unit(en_GB="lift", en_US="elevator"))))
     with refused("columns", path=path):
         rows(several, "en")
@@ -176,9 +175,8 @@ def test_properties_and_notes_are_no_text(tmp_path):
 )
 def test_what_is_refused(tmp_path, text):
     path = write_text(tmp_path / "x.tmx", text)
-    with pytest.raises(InputError) as error:
+    with refused(path=path):
         rows(TmxTable(path), "en")
-    assert error.value.path == path
 
 
 def test_no_other_file_is_read(tmp_path):
