@@ -217,18 +217,6 @@ def test_columns_of_one_name_are_refused_if_they_are_read(tmp_path, twice, every
         assert len(list(Pairs([path], PairSelection()).batches())) == 1
 
 
-def test_truncated_and_damaged_files(tmp_path, file):
-    content = file.read_bytes()
-    (tmp_path / "cut.parquet").write_bytes(content[: len(content) // 2])
-    with refused(path=tmp_path / "cut.parquet"):
-        read(tmp_path / "cut.parquet")
-    pages = bytearray(content)
-    pages[4:60] = bytes(56)
-    (tmp_path / "bad.parquet").write_bytes(pages)
-    with refused(path=tmp_path / "bad.parquet"):
-        read(tmp_path / "bad.parquet")
-
-
 def test_identity_tells_sources_and_choices_apart(tmp_path, file):
     first = Pairs([file], PairSelection()).identity
     assert first == Pairs([str(file)], PairSelection()).identity

@@ -16,16 +16,6 @@ from tests.corpus.reading.bitexts import OPUS, read, translations, write
 from tests.refused import refused
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
-def test_parquet_types_of_text(tmp_path, kind):
-    column = pa.array(["a", None, "é ", "a"], pa.string())
-    pq.write_table(pa.table({"text": column.cast(kind), "n": [1.5, 2, 3, 4]}), tmp_path / "t.parquet")
-    text = TableFiles([tmp_path / "t.parquet"], {"score": "n", "t": "text"}, numbers=["score"])
-    rows, report = read(text)
-    assert rows == [(0, 1.5, "a"), (2, 3, "é"), (3, 4, "a")]
-    assert report.dropped == {"empty": 1}
-
-
 def test_parquet_reaches_into_structs_and_counts_over_files(tmp_path):
     for name in ("1", "2"):
         pq.write_table(translations(3), tmp_path / name)
@@ -125,13 +115,10 @@ def test_dataset_of_json_lines_with_numbers_and_optional(tmp_path):
 def test_dataset_errors(folder):
     with refused("columns"):
         read(HubDataset(str(folder), {"a": "translation.de"}))
-    with refused():
-        read(HubDataset(str(folder), OPUS, split="dev"))
-    with refused():
-        read(HubDataset(str(folder), OPUS, config="cs-en"))
     (folder.parent / "nothing").mkdir()
-    with refused():
-        read(HubDataset(str(folder.parent / "nothing"), OPUS))
+    for name, options in ((folder, {"split": "dev"}), (folder, {"config": "cs-en"}), (folder.parent / "nothing", {})):
+        with refused():
+            read(HubDataset(str(name), OPUS, **options))
 
 
 def test_identity_of_a_folder(folder, tmp_path):

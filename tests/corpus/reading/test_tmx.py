@@ -1,6 +1,5 @@
 """TMX files as OPUS, translation tools and gettext's converters write them."""
 
-import gzip
 import tracemalloc
 
 import pytest
@@ -64,11 +63,6 @@ def test_other_encodings(tmp_path, encoding):
     table = TmxTable(write_text(tmp_path / "x.tmx", text, encoding))
     assert TmxTable.matches("x", (tmp_path / "x.tmx").read_bytes())
     assert rows(table, "cs")[0] == ("Dobrý den.",)
-
-
-def test_a_compressed_file(tmp_path):
-    (tmp_path / "x.tmx.gz").write_bytes(gzip.compress(OPUS.encode()))
-    assert len(rows(TmxTable(tmp_path / "x.tmx.gz"), "cs")) == 2
 
 
 def test_the_format_is_found_by_the_root(tmp_path):

@@ -60,7 +60,7 @@ def test_one_side(tmp_path):
     assert (source.names, reference.names) == (("text",), ("en",))
     assert rows(source, "text") == rows(source, "1") == [(text,) for text, _ in SEGMENTS]
     assert rows(reference, "en") == [(text,) for _, text in SEGMENTS]
-    with refused(path=tmp_path / "a.en.sgm"):
+    with refused("data", path=tmp_path / "a.en.sgm"):
         reference.pair_of("en")
 
 

@@ -190,11 +190,8 @@ def test_builder_gives_the_release(folder, tmp_path, processes):
         built = builder.as_dataset(split="train")
         released = pa.concat_tables(read_tables(release_files(folder, config)))
         assert built.with_format("arrow")[:].to_pylist() == released.to_pylist()
-
-
-def test_builder_takes_plain_parquet_files(folder, tmp_path):
-    files = [str(path) for path in release_files(folder)]
-    builder = ParaNMTBuilder(data_files={"train": files}, cache_dir=str(tmp_path))
+    files = {"train": [str(path) for path in release_files(folder)]}
+    builder = ParaNMTBuilder(data_files=files, cache_dir=str(tmp_path))
     builder.download_and_prepare()
     assert builder.as_dataset(split="train").num_rows == 1000
 
