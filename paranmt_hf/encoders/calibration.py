@@ -18,8 +18,6 @@ from paranmt_hf.text.text_lists import list_of_texts
 from paranmt_hf.util.records import Record
 from paranmt_hf.util.wording import counted
 
-ADVICE = "`paranmt calibrate` makes one from rated pairs"
-
 
 @dataclass(frozen=True)
 class CalibrationData:
@@ -194,13 +192,11 @@ class WithCalibration:
         """
         calibration = self.calibration
         if calibration is None:
-            raise InputError(f"this encoder has no {CALIBRATION_FILE}; {ADVICE}")
+            raise InputError(f"this encoder has no {CALIBRATION_FILE}; `paranmt calibrate` makes one from rated pairs")
         single = isinstance(first, str)
-        if single != isinstance(second, str):
-            raise InputError("expected two sentences, or two lists with as many sentences each")
         left = list_of_texts([first] if isinstance(first, str) else first, "first")
         right = list_of_texts([second] if isinstance(second, str) else second, "second")
-        if len(left) != len(right):
+        if single != isinstance(second, str) or len(left) != len(right):
             raise InputError("expected two sentences, or two lists with as many sentences each")
         if not left:
             return np.zeros(0)

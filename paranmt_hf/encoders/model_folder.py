@@ -23,7 +23,6 @@ SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_di
 # Our modules in `modules.json`: by the names of the files with their code, or by where they are in this package.
 PREFIX = "paranmt_"
 MODULES = "paranmt_hf.encoders.modules"
-SAVED_SUFFIXES = (*SUFFIXES, ".md", ".png")  # Endings of the files that a copy has
 AGAIN = "put a whole copy of the model in its place"
 # Files of modules, in the folder of an encoder or in one of their own.
 MODULE_FILES = re.compile(
@@ -102,7 +101,7 @@ def copy_model(model: Model, folder: Path) -> None:
     # Listed first: the folder may be inside that of the model, or the same.
     for path in list(model.folder.rglob("*")):
         inner = path.relative_to(model.folder)
-        if path.is_file() and path.suffix in SAVED_SUFFIXES and not inner.parts[0].startswith("."):
+        if path.is_file() and path.suffix in (*SUFFIXES, ".md", ".png") and not inner.parts[0].startswith("."):
             (folder / inner).parent.mkdir(parents=True, exist_ok=True)
             with suppress(shutil.SameFileError):
                 shutil.copyfile(path, folder / inner)

@@ -87,7 +87,8 @@ class NamedEncoder:
             return
         if self.is_carried:
             raise InputError(f"the encoders of this package are for English, not for language {language}: {advice}")
-        known = _stated_languages(self.model.folder / "README.md")
+        stated = card_header(self.model.folder / "README.md").get("language") or []
+        known = {str(code) for code in (stated if isinstance(stated, list) else [stated])}
         if known and not {language, "multilingual"} & known:
             raise InputError(
                 f"the scorer {self.model.name!r} is for {', '.join(sorted(known))}, as its card says, and not for "
@@ -117,12 +118,6 @@ class NamedEncoder:
         from paranmt_hf.encoders.loading import load
 
         return WithoutProgressBar(load(self.model), 256)
-
-
-def _stated_languages(card: Path) -> set[str]:
-    """Languages in the header of a model's card; none if it has none."""
-    stated = card_header(card).get("language") or []
-    return {str(code) for code in (stated if isinstance(stated, list) else [stated])}
 
 
 def word_table(vectors: WordVectors) -> AverageTable:

@@ -13,13 +13,9 @@ from paranmt_hf.util.files import open_lines
 from paranmt_hf.util.wording import counted
 
 HEAD = 1 << 16  # First bytes that are looked at
-BLOCK = 1 << 20  # Bytes that are read at once
 WIDEST, LONGEST_WORD = 100_000, 1 << 16  # Maximum number of dimensions, and of bytes of a word
-# The number at the start of every `.bin` file of fastText and Sent2Vec. The version and twelve settings follow, of
-# which the ninth is the kind of model; that of Sent2Vec's command `sent2vec` is 4 in files of version 11.
-FASTTEXT, SENT2VEC, SENT2VEC_VERSION = 793712314, 4, 11
-_FASTTEXT_HEAD = struct.Struct("<14i")
-_ADVICE = "expected text with a word and its numbers on each line, or word2vec's binary"
+# The number at the start of every `.bin` file of fastText and Sent2Vec.
+FASTTEXT = 793712314
 # First bytes of other files, and what to do with each.
 _OTHERS = {
     b"PAR1": "is Parquet; write a word and its numbers on each line of a text file",
@@ -46,7 +42,7 @@ def is_binary(path: Path) -> bool:
         head = file.read(HEAD)
     if head.startswith(b"PK\x03\x04"):
         raise _refused(path, f"is a zip archive; unpack it and name one of its files: {_members(path)}")
-    if len(head) >= _FASTTEXT_HEAD.size and head[:4] == struct.pack("<i", FASTTEXT):
+    if len(head) >= 14 * 4 and head[:4] == struct.pack("<i", FASTTEXT):
         raise _refused(path, _of_fasttext(head))
     for start, advice in _OTHERS.items():
         if head.startswith(start):
@@ -58,7 +54,9 @@ def is_binary(path: Path) -> bool:
     if found is not None and _holds_binary(rest, found[1]):
         return True
     if b"\0" in head:
-        raise _refused(path, f"is not text; {_ADVICE}")
+        raise _refused(
+            path, "is not text; expected text with a word and its numbers on each line, or word2vec's binary"
+        )
     return False
 
 
@@ -102,8 +100,9 @@ def _members(path: Path) -> str:
 
 def _of_fasttext(head: bytes) -> str:
     """Say what a `.bin` file of fastText or Sent2Vec is, and what to use instead."""
-    _, version, *settings = _FASTTEXT_HEAD.unpack_from(head)
-    if version == SENT2VEC_VERSION and settings[7] == SENT2VEC:
+    # Behind the number the version and twelve settings, of which the kind of model is 4 for Sent2Vec's own command.
+    _, version, *settings = struct.unpack_from("<14i", head)
+    if version == 11 and settings[7] == 4:
         return (
             "is a model of Sent2Vec, an encoder of its own; make a folder of it with `paranmt encoder convert`, and "
             "give that folder where an encoder is asked for"
@@ -131,7 +130,7 @@ def binary_entries(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, bytes]]:
         while blank < 0 or len(buffer) < blank + 1 + size:
             if (len(buffer) if blank < 0 else blank) - at > LONGEST_WORD:
                 raise _refused(path, f"is damaged: word {number:,} has more than {LONGEST_WORD:,} bytes")
-            block = file.read(BLOCK)
+            block = file.read(1 << 20)
             if not block:
                 raise _refused(
                     path,
