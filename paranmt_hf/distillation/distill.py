@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
@@ -114,7 +113,11 @@ def distill(
         continue_with(work, same, keep={TEACHER}, holds=_holds_training)
         if pairs is not None and not any(table.num_rows for table in pairs.batches()):
             raise InputError(f"there are no pairs in `data`: {pairs.left_out}; choose other pairs", option="data")
-        steps = DistillSteps(work, str(names[0]), located, config, *_split(sentences, work, config))
+        others, held_out = split_text(sentences, config.held_out, NEIGHBOURS, config.seed)
+        kept = work / "text.parquet"
+        with writing(kept):
+            pq.write_table(others, kept)
+        steps = DistillSteps(work, str(names[0]), located, config, kept, others, held_out)
         found = steps.run(folder, data, exclude, sets)
         trained = TrainingRecord.read(folder)
         spoken = trained.settings.data | ({"language": language} if language else {})
@@ -172,12 +175,3 @@ def _holds_training(work: Path) -> bool:
     """Whether a work folder holds what took long besides the teacher's vectors."""
     kinds = ("**/checkpoint*", "*.work/states-*", "lists")
     return any(path for kind in kinds for path in work.glob(kind))
-
-
-def _split(sentences: PairsAndText, work: Path, config: DistillConfig) -> tuple[Path, pa.Table, pa.Table]:
-    """Hold out some of the distinct sentences; the others are written into a file, returned with both."""
-    others, held_out = split_text(sentences, config.held_out, NEIGHBOURS, config.seed)
-    path = work / "text.parquet"
-    with writing(path):
-        pq.write_table(others, path)
-    return path, others, held_out

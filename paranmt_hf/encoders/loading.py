@@ -238,8 +238,8 @@ def read_average_tables(model: Model) -> tuple[list[AverageTable], str] | None:
         if entry.kind == "Combination":
             parts, mode = read_parts(folder / PARTS_FILE), load_json(folder / "combination_config.json", dict)["mode"]
         tables = []
-        for (first, kind), *further in parts:
-            if further or kind not in AVERAGES:
+        for (first, kind), *layers in parts:
+            if layers or kind not in AVERAGES:
                 return None
             tables.append(_read_table(folder / first, kind))
         return tables, mode

@@ -36,13 +36,9 @@ def read_task(folder: str | Path, name: str) -> TransferTask:
             `STSBenchmark`.
         name: The task.
     """
-    if name in BENCHMARK:
-        return _read_benchmark(Path(folder).expanduser(), name)
-    (task,), _ = read_tasks(folder, [name])
-    return task
-
-
-def _read_benchmark(folder: Path, name: str) -> TransferTask:
+    if name not in BENCHMARK:
+        return read_tasks(folder, [name])[0][0]
+    folder = Path(folder).expanduser()
     if (folder / "STSBenchmark").is_dir():
         folder /= "STSBenchmark"
     subset = BENCHMARK[name]

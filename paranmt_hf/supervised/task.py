@@ -84,7 +84,17 @@ def train_task(setup: TaskSetup, work: Path) -> tuple[SupervisedModel, Supervise
     (table,) = WordTokenizer().tables(list(row_of))
     bags: dict[str, Bags] = {part.unit_kind: lookup(part.vocabulary).bags(table) for part in parts}
     unknown = _unknown_share(bags, items["train"], setup)
-    head = new_head(_head_config(config, encoder, len(task.parts["train"].sides)), config.seed)
+    values = VALUES.get(config.task)
+    layers = HeadConfig(
+        task=config.task,
+        classes=list(CLASSES[config.task]),
+        values=None if values is None else list(map(float, values)),
+        sides=len(task.parts["train"].sides),
+        dimension=encoder.get_embedding_dimension() or 0,
+        projection=config.projection,
+        hidden=config.hidden or 0,
+    )
+    head = new_head(layers, config.seed)
     source: Source
     if config.way == "fixed":
         vectors = encoder.encode(list(row_of), show_progress_bar=False)
@@ -155,16 +165,3 @@ def _unknown_share(bags: Mapping[str, Bags], train: Items, setup: TaskSetup) -> 
             "scratch"
         )
     return 1 - known / units
-
-
-def _head_config(config: SuperviseConfig, encoder: SentenceEncoder, sides: int) -> HeadConfig:
-    values = VALUES.get(config.task)
-    return HeadConfig(
-        task=config.task,
-        classes=list(CLASSES[config.task]),
-        values=None if values is None else list(map(float, values)),
-        sides=sides,
-        dimension=encoder.get_embedding_dimension() or 0,
-        projection=config.projection,
-        hidden=config.hidden or 0,
-    )
