@@ -16,7 +16,7 @@ from transformers import BatchEncoding, PreTrainedTokenizerFast
 
 from paranmt_hf.distillation.reduction import ResumeStore
 from paranmt_hf.encoders.units import Lookup
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.text.definitions import word_normalizer, word_pre_tokenizer
 from paranmt_hf.text.tokens import Bags, WordTokenizer
 from paranmt_hf.util.machine import torch_threads
@@ -221,6 +221,5 @@ def mean_states(
             if kept is not None and not means.is_empty:
                 kept.offer(state_now)
     found = means.means()
-    if not np.isfinite(found).all():
-        raise InputError("the model gave a state that is not finite")
+    refuse(not np.isfinite(found).all(), "the model gave a state that is not finite")
     return found

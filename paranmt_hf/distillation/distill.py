@@ -17,7 +17,7 @@ from paranmt_hf.distillation.config import WORDS, DistillConfig
 from paranmt_hf.distillation.distill_steps import BASE, DistillSteps
 from paranmt_hf.distillation.likeness import NEIGHBOURS
 from paranmt_hf.distillation.record import Distilled, DistillRecord
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.evaluation.sts_data import is_sample, sets_of
 from paranmt_hf.hub.languages import check_language
 from paranmt_hf.hub.repository import locate, plain_name
@@ -75,19 +75,23 @@ def distill(
             package).
     """
     config, names = config or DistillConfig(), listed(teacher) or [BASE]
-    if len(names) > 1:
-        raise InputError("name one teacher", option="teacher")
+    refuse(len(names) > 1, "name one teacher", option="teacher")
     check_language(language or ENGLISH)
-    if evaluate is not None and is_sample(evaluate) and language not in (None, ENGLISH):
-        raise InputError(f"the sentences of `evaluate` sample are English, not {language}", option="evaluate")
+    foreign = evaluate is not None and is_sample(evaluate) and language not in (None, ENGLISH)
+    refuse(foreign, f"the sentences of `evaluate` sample are English, not {language}", option="evaluate")
+    if translations is not None:
+        refuse(language is None, "say which language the text has, such as `language` de", option="language")
+        refuse(
+            config.words or config.start == WORDS,
+            "the start words needs a teacher that reads the text itself; leave out `words`, or `translations`",
+            option="words" if config.words else "start",
+        )
     given = [*names, config.encoder, *listed(text), *listed(translations), *listed(data)]
     out = result_folder(out, DistillRecord, sources=[Path(name).expanduser() for name in given if name])
     sets = sets_of(evaluate) if evaluate is not None else []
     unwanted = sentences_of(exclude) if exclude is not None else set()
     translated = None if translations is None else listed(translations)
     sentences = PairsAndText(None, SentenceSources(listed(text), columns, translated), unwanted)
-    if sentences.translated:
-        _check_translated(config, language)
     pairs = Pairs(listed(data), PairSelection(), unwanted, seed=config.seed) if data is not None else None
     located = locate(names[0])
     named = config
@@ -142,17 +146,6 @@ def distill(
         # Its vectors serve any settings.
         work_identity={"teacher": located.revision},
     )
-
-
-def _check_translated(config: DistillConfig, language: str | None) -> None:
-    """Reject settings that do not fit text with translations."""
-    if language is None:
-        raise InputError("say which language the text has, such as `language` de", option="language")
-    if config.words or config.start == WORDS:
-        raise InputError(
-            "the start words needs a teacher that reads the text itself; leave out `words`, or `translations`",
-            option="words" if config.words else "start",
-        )
 
 
 def _command(

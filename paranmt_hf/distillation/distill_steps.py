@@ -23,7 +23,7 @@ from paranmt_hf.encoders.named_encoder import NamedEncoder, WithoutProgressBar
 from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.encoders.units import count_units
 from paranmt_hf.encoders.vocabulary import most_frequent
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.hub.repository import Model, locate, plain_name
@@ -148,12 +148,12 @@ class DistillSteps:
             encoder, _, _ = resolve_encoder(EncoderConfig(init_from=start))
         except InputError as error:
             raise InputError(f"{start}: {error}", option="start", path=error.path) from None
-        if any(family.layers for family in encoder.families):
-            raise InputError(
-                f"{start} is a model {encoder.model!r}, and distillation starts from an average of words or trigrams; "
-                "name such an encoder, or leave `start` out",
-                option="start",
-            )
+        refuse(
+            any(family.layers for family in encoder.families),
+            f"{start} is a model {encoder.model!r}, and distillation starts from an average of words or trigrams; "
+            "name such an encoder, or leave `start` out",
+            option="start",
+        )
 
     def _teach(self) -> TeacherVectors:
         """The teacher's vectors of all sentences."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import refuse
 from paranmt_hf.text.word_vectors import WordVectors
 from paranmt_hf.training import checkpoint
 from paranmt_hf.util.markers import Count, Group
@@ -120,8 +120,7 @@ def reduce_in_context(
 def _side_by_side(matrices: Sequence[np.ndarray]) -> np.ndarray:
     """Centre each encoder's vectors [word, dimension], scale them to size 1, and concatenate them."""
     for matrix in matrices:
-        if not np.isfinite(matrix).all():
-            raise InputError("the model gave a vector that is not finite")
+        refuse(not np.isfinite(matrix).all(), "the model gave a vector that is not finite")
     # What all words share distinguishes nothing, and would be the larger part of every average.
     return np.hstack([_scaled(matrix - matrix.mean(axis=0)) for matrix in matrices])
 
@@ -129,8 +128,8 @@ def _side_by_side(matrices: Sequence[np.ndarray]) -> np.ndarray:
 def _scaled(matrix: np.ndarray) -> np.ndarray:
     """Scale vectors to a root mean square length of 1, so that learning rates do not depend on a model's scale."""
     size = np.sqrt(np.square(matrix).sum(axis=1).mean())
-    if not size > 0:
-        raise InputError(f"the model gives all {len(matrix)} words the same vector; name more words or another model")
+    same = f"the model gives all {len(matrix)} words the same vector; name more words or another model"
+    refuse(not size > 0, same)
     return np.asarray(matrix / size, np.float32)
 
 
@@ -143,9 +142,9 @@ def components(rows: np.ndarray, dimension: int) -> np.ndarray:
 
 def check_reduction(rows: int, width: int, dimension: int | None) -> None:
     """Reject a reduction of rows of a width to more dimensions than there are."""
-    if (dimension or 1) > min(rows, width):
-        raise InputError(
-            f"{counted(rows, 'vector')} of {counted(width, 'dimension')} cannot be reduced to {dimension} dimensions; "
-            "give more text or a smaller `dimension`",
-            option="dimension",
-        )
+    refuse(
+        (dimension or 1) > min(rows, width),
+        f"{counted(rows, 'vector')} of {counted(width, 'dimension')} cannot be reduced to {dimension} dimensions; "
+        "give more text or a smaller `dimension`",
+        option="dimension",
+    )

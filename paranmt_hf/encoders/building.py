@@ -17,7 +17,7 @@ from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding, Trigr
 from paranmt_hf.encoders.prefixes import use_prefixes
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent, pieces_of
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.text.definitions import LONGEST_CUT, is_piece, word_tokenizer
 from paranmt_hf.text.word_vectors import UNKNOWN_WORDS, WordVectors
 from paranmt_hf.util.machine import refuse_beyond_memory
@@ -130,18 +130,18 @@ def _pretrained_rows(
     vocabulary: Vocabulary, config: EncoderConfig, width: int, vectors: WordVectors, generator: np.random.Generator
 ) -> np.ndarray:
     """Initial table of an encoder of words [row, dimension]: the given vectors, random rows for other words."""
-    if vectors.matrix.shape[1] != width:
-        raise InputError(
-            f"the vectors have {counted(vectors.matrix.shape[1], 'dimension')}, the encoder {width}; set "
-            f"`dimension` {vectors.matrix.shape[1]} (or `word_dimension` for an LSTM)"
-        )
+    refuse(
+        vectors.matrix.shape[1] != width,
+        f"the vectors have {counted(vectors.matrix.shape[1], 'dimension')}, the encoder {width}; set `dimension` "
+        f"{vectors.matrix.shape[1]} (or `word_dimension` for an LSTM)",
+    )
     spread = float(vectors.matrix.std(dtype=np.float64))
     # Lengths of rows that are much smaller count as zero where cosines are trained.
-    if not spread > 1e-7:
-        raise InputError(
-            f"the vectors are too near zero to be distinguished in 32 bits (standard deviation {spread:.0e}); "
-            "multiply the numbers of their file"
-        )
+    refuse(
+        not spread > 1e-7,
+        f"the vectors are too near zero to be distinguished in 32 bits (standard deviation {spread:.0e}); multiply "
+        "the numbers of their file",
+    )
     rows = _random_rows(len(vocabulary), width, config.init_std or 0.1 * spread, generator)
     row_of = {word: row for row, word in enumerate(vectors.words)}
     given = np.array([row_of.get(unit, -1) for unit in vocabulary.units])

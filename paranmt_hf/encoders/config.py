@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.util.markers import Advanced, Count, Group, Range
 from paranmt_hf.util.settings import Settings
 from paranmt_hf.util.wording import perhaps
@@ -231,14 +231,15 @@ class EncoderConfig(Settings):
                 f"was {self.model!r}{perhaps(unknown[0], [*OF_PAIRS, *ALIASES]) if unknown else ''}",
                 option="model",
             )
-        if "+" in self.model and re.search("[,-]", self.model):
-            raise InputError(f"model must be joined by + or by commas, not both, was {self.model!r}")
-        if self.pieces and "word" not in self.kinds:
-            raise InputError(f"`pieces` are of words, and {self.model} has none", option="pieces")
-        if self.init_from and self.vectors:
-            raise InputError("give either vectors or an encoder to start from, not both")
-        if self.unknown == "share" and self.vectors is None:
-            raise InputError("`unknown` share is about the unknown words of `vectors`; give a file, or another value")
+        both = "+" in self.model and re.search("[,-]", self.model)
+        refuse(both, f"model must be joined by + or by commas, not both, was {self.model!r}")
+        without = self.pieces and "word" not in self.kinds
+        refuse(without, f"`pieces` are of words, and {self.model} has none", option="pieces")
+        refuse(self.init_from and self.vectors, "give either vectors or an encoder to start from, not both")
+        refuse(
+            self.unknown == "share" and self.vectors is None,
+            "`unknown` share is about the unknown words of `vectors`; give a file, or another value",
+        )
 
     @property
     def parts(self) -> list[str]:

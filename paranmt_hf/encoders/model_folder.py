@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from paranmt_hf.encoders import modules
 from paranmt_hf.encoders.modules.paranmt_tables import load_json
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.repository import SETTINGS_FILE, SUFFIXES
 from paranmt_hf.text import definitions
 
@@ -56,18 +56,17 @@ def module_list(model: Model) -> list[ModuleEntry]:
         listed = [ModuleEntry(str(entry["path"]), str(entry["type"])) for entry in entries]
     except (ValueError, TypeError, KeyError):
         listed = []
-    if not listed:
-        raise InputError(
-            f"{model.name} is not a sentence encoder: expected a readable modules.json, as a SentenceTransformer "
-            "saves it",
+    refuse(
+        not listed,
+        f"{model.name} is not a sentence encoder: expected a readable modules.json, as a SentenceTransformer saves it",
+        path=model.folder,
+    )
+    for entry in listed:
+        refuse(
+            entry.folder not in ("", ".") and not re.fullmatch(r"[\w-]+", entry.folder),
+            f"{model.name}: modules.json names the path {entry.folder!r}, which is not a plain folder name",
             path=model.folder,
         )
-    for entry in listed:
-        if entry.folder not in ("", ".") and not re.fullmatch(r"[\w-]+", entry.folder):
-            raise InputError(
-                f"{model.name}: modules.json names the path {entry.folder!r}, which is not a plain folder name",
-                path=model.folder,
-            )
     return listed
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.encoders.vocabulary import UNKNOWN, AverageTable, Vocabulary
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.client import is_id, perhaps_path, split_revision
 from paranmt_hf.hub.repository import CARRIED, SMALL, Model, is_carried, locate
 from paranmt_hf.text.definitions import is_piece
@@ -85,15 +85,15 @@ class NamedEncoder:
         )
         if self.vectors or (self.is_carried and language == "en"):
             return
-        if self.is_carried:
-            raise InputError(f"the encoders of this package are for English, not for language {language}: {advice}")
+        english = f"the encoders of this package are for English, not for language {language}: {advice}"
+        refuse(self.is_carried, english)
         stated = card_header(self.model.folder / "README.md").get("language") or []
         known = {str(code) for code in (stated if isinstance(stated, list) else [stated])}
-        if known and not {language, "multilingual"} & known:
-            raise InputError(
-                f"the scorer {self.model.name!r} is for {', '.join(sorted(known))}, as its card says, and not for "
-                f"{language}: {advice}"
-            )
+        refuse(
+            known and not {language, "multilingual"} & known,
+            f"the scorer {self.model.name!r} is for {', '.join(sorted(known))}, as its card says, and not for "
+            f"{language}: {advice}",
+        )
 
     def check_knows(self, sentences: list[str], tokenizer: WordTokenizer) -> None:
         """Reject a file of word vectors with no word of some sentences of the corpus."""

@@ -27,7 +27,7 @@ from paranmt_hf.encoders.pushing import push_encoder
 from paranmt_hf.encoders.saving import CLASSES, add_code, from_stock, saved_modules
 from paranmt_hf.encoders.static_average import StaticAverage, normalize
 from paranmt_hf.encoders.vocabulary import AverageTable
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.push import CardOptions, with_datasets
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.text.text_lists import list_of_texts
@@ -272,13 +272,12 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
                     **options,
                 )
             )
-        if not safe_serialization:
-            raise InputError("weights are published as safetensors only", option="safe_serialization")
-        if local_model_path is not None:
-            raise InputError(
-                "`local_model_path` is not supported; paranmt_hf.publish(folder, name) publishes a folder",
-                option="local_model_path",
-            )
+        refuse(not safe_serialization, "weights are published as safetensors only", option="safe_serialization")
+        refuse(
+            local_model_path is not None,
+            "`local_model_path` is not supported; paranmt_hf.publish(folder, name) publishes a folder",
+            option="local_model_path",
+        )
         if train_datasets:
             options["about"] = with_datasets(options.get("about"), train_datasets)
         return push_encoder(

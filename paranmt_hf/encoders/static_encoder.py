@@ -13,7 +13,7 @@ from paranmt_hf.encoders.loading import read_average_tables
 from paranmt_hf.encoders.model_folder import copy_model, model_settings
 from paranmt_hf.encoders.static_average import StaticAverage, normalize
 from paranmt_hf.encoders.vocabulary import AverageTable
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.text_lists import list_of_texts
 
@@ -105,8 +105,8 @@ class StaticEncoder(WithCalibration):
         texts = list_of_texts([sentences] if isinstance(sentences, str) else sentences, "sentences")
         prompts = {"query": "", "document": "", **self.settings.get("prompts", {})}
         name = self.settings.get("default_prompt_name") if prompt_name is None else prompt_name
-        if prompt is None and name is not None and name not in prompts:
-            raise InputError(f"prompt_name must be one of {', '.join(prompts)}, was {name!r}")
+        missing = prompt is None and name is not None and name not in prompts
+        refuse(missing, f"prompt_name must be one of {', '.join(prompts)}, was {name!r}")
         start = prompts.get(name, "") if prompt is None else prompt
         if start:
             texts = [start + text for text in texts]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.text.vector_formats import binary_entries, header, is_binary
 from paranmt_hf.util.files import open_lines, replacing
 from paranmt_hf.util.packed import find_packing
@@ -77,16 +77,14 @@ class _Reading:
     def vectors(self) -> WordVectors:
         """The words and vectors that were read."""
         # A file in another encoding has more words with invalid bytes; a few are damaged by chance.
-        if self.invalid * 100 > len(self.rows):
-            raise InputError(
-                f"{self.path}: expected words in UTF-8, found other bytes in {self.invalid:,} of "
-                f"{len(self.rows) + self.skipped:,}; convert the file to UTF-8, or write it again",
-                path=self.path,
-            )
-        if not self.rows:
-            raise InputError(
-                f"{self.path} holds no word vectors: expected a word and its numbers on each line", path=self.path
-            )
+        refuse(
+            self.invalid * 100 > len(self.rows),
+            f"{self.path}: expected words in UTF-8, found other bytes in {self.invalid:,} of "
+            f"{len(self.rows) + self.skipped:,}; convert the file to UTF-8, or write it again",
+            path=self.path,
+        )
+        nothing = f"{self.path} holds no word vectors: expected a word and its numbers on each line"
+        refuse(not self.rows, nothing, path=self.path)
         if self.skipped:
             skipped = counted(self.skipped, "word")
             logger.warning(f"warning: {self.path}: {skipped} skipped, whose bytes are not UTF-8")
@@ -147,12 +145,12 @@ def _read_text(reading: _Reading) -> None:
         else:
             if reading.rows and unread:
                 _parse(line, path, number, width)
-            if promised and number <= promised:
-                raise InputError(
-                    f"{path} is cut off: its first line promises {counted(promised, 'word')}, {number - 1:,} follow; "
-                    "copy it again",
-                    path=path,
-                )
+            refuse(
+                promised and number <= promised,
+                f"{path} is cut off: its first line promises {counted(promised, 'word')}, {number - 1:,} follow; copy "
+                "it again",
+                path=path,
+            )
 
 
 def check_vectors(path: Path) -> None:
@@ -214,8 +212,7 @@ def read_known(path: Path | str, words: Collection[str]) -> WordVectors:
     if vectors.words[0] not in words:
         # The first word is always read.
         vectors = WordVectors(vectors.words[1:], vectors.matrix[1:], vectors.unknown)
-    if not vectors.words:
-        raise InputError(f"{path} has none of the {len(words):,} words that are asked for; is it of English?")
+    refuse(not vectors.words, f"{path} has none of the {len(words):,} words that are asked for; is it of English?")
     return vectors
 
 

@@ -31,7 +31,7 @@ class Scores(BaseEvaluator):
         return {"score": next(self.scores)}
 
 
-def trained(model, folder, scores=(), **options):
+def trained(model, folder, scores=(), resume=None, **options):
     """Train for six steps, with an evaluation and a checkpoint after every second one if there are scores."""
     evaluator = Scores(scores) if scores else None
     if scores:
@@ -48,7 +48,7 @@ def trained(model, folder, scores=(), **options):
         loss=CosineSimilarityLoss(model),
         evaluator=evaluator,
     )
-    trainer.train()
+    trainer.train(resume_from_checkpoint=resume)
     return trainer, evaluator
 
 
@@ -99,14 +99,7 @@ def test_training_continues_from_a_checkpoint(tmp_path):
     whole = encoder("trigram,word-int8")
     trained(whole, tmp_path / "whole", save_strategy="steps", save_steps=4)
     resumed = encoder("trigram,word-int8")
-    arguments = SentenceTransformerTrainingArguments(
-        str(tmp_path / "resumed"), per_device_train_batch_size=4, use_cpu=True, report_to="none", disable_tqdm=True,
-        save_strategy="no", learning_rate=1e-3, max_steps=6,
-    )  # fmt: skip
-    trainer = SentenceTransformerTrainer(
-        model=resumed, args=arguments, train_dataset=Dataset.from_dict(PAIRS), loss=CosineSimilarityLoss(resumed)
-    )
-    trainer.train(resume_from_checkpoint=str(tmp_path / "whole" / "checkpoint-4"))
+    trained(resumed, tmp_path / "resumed", resume=str(tmp_path / "whole" / "checkpoint-4"))
     np.testing.assert_allclose(resumed.encode(SENTENCES), whole.encode(SENTENCES), atol=1e-6)
 
 

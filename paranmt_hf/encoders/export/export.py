@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import refuse
 from paranmt_hf.hub.cards import render
 from paranmt_hf.hub.repository import ASSETS, Model, locate
 from paranmt_hf.util.files import share_weights, shown_path
@@ -120,29 +120,28 @@ def _check(encoder: SentenceEncoder, format: Format, name: str) -> Composition:
 
     composition = take_apart(encoder)
     for part in composition.parts:
-        if part.family.not_exported:
-            raise InputError(
-                f"{name} is {composition.title}, which no other library holds: {part.family.not_exported}; load it "
-                "with paranmt_hf.load, or with sentence-transformers and trust_remote_code=True",
-                option="model",
-            )
-    if format.single and composition.name not in ("word", "trigram"):
-        raise InputError(
-            f"format {format.name} holds WORD or TRIGRAM alone, and {name} is {composition.title}; format onnx holds "
-            "it",
-            option="format",
+        refuse(
+            part.family.not_exported,
+            f"{name} is {composition.title}, which no other library holds: {part.family.not_exported}; load it with "
+            "paranmt_hf.load, or with sentence-transformers and trust_remote_code=True",
+            option="model",
         )
-    if not format.holds_settings and (encoder.truncate_dim is not None or encoder.default_prompt_name):
-        raise InputError(
-            f"{name} has a default prompt or a truncate_dim, which format {format.name} cannot hold; remove them from "
-            "its config_sentence_transformers.json",
-            option="format",
-        )
-    if not format.holds_unknown and any(bool(part.table.weight[0].any()) for part in composition.parts):
-        raise InputError(
-            f"{name} has a trained vector for unknown units, which {format.name} leaves out; use format static",
-            option="format",
-        )
+    refuse(
+        format.single and composition.name not in ("word", "trigram"),
+        f"format {format.name} holds WORD or TRIGRAM alone, and {name} is {composition.title}; format onnx holds it",
+        option="format",
+    )
+    refuse(
+        not format.holds_settings and (encoder.truncate_dim is not None or encoder.default_prompt_name),
+        f"{name} has a default prompt or a truncate_dim, which format {format.name} cannot hold; remove them from its "
+        "config_sentence_transformers.json",
+        option="format",
+    )
+    refuse(
+        not format.holds_unknown and any(bool(part.table.weight[0].any()) for part in composition.parts),
+        f"{name} has a trained vector for unknown units, which {format.name} leaves out; use format static",
+        option="format",
+    )
     return composition
 
 
