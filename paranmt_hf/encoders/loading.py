@@ -35,7 +35,6 @@ from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.definitions import vocabulary_of
 
 if TYPE_CHECKING:
-    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
     from tokenizers import Tokenizer
     from torch import Tensor, nn
 
@@ -140,13 +139,19 @@ def _class_of(entry: ModuleEntry, model: Model) -> type[nn.Module]:
 
 def _load_module(model: Model, entry: ModuleEntry, kind: type[nn.Module]) -> nn.Module:
     """Load a module; no code of the model runs, and nothing is downloaded."""
+    from safetensors.torch import load_file
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from tokenizers import Tokenizer
 
     folder = model.folder / entry.folder
     with _readable(model, entry):
         module: nn.Module
         if kind is StaticEmbedding:
-            module = _load_stock_table(folder)
+            # As sentence-transformers or model2vec wrote it.
+            tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
+            tensors = load_file(folder / WEIGHTS_FILE)
+            rows = tensors[WEIGHT] if WEIGHT in tensors else _rows_of_model2vec(tensors, tokenizer)
+            module = StaticEmbedding(tokenizer, embedding_weights=rows)
         else:
             module = kind.load(  # type: ignore[attr-defined]
                 str(model.folder),
@@ -162,18 +167,6 @@ def _load_module(model: Model, entry: ModuleEntry, kind: type[nn.Module]) -> nn.
             if not all(bool(part.double().sum().isfinite()) for part in parts):
                 raise ValueError(NOT_FINITE.format(path=folder / WEIGHTS_FILE, name=name))
     return module
-
-
-def _load_stock_table(folder: Path) -> StaticEmbedding:
-    """Load the stock module of a table, as sentence-transformers or model2vec wrote it."""
-    from safetensors.torch import load_file
-    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
-    tensors = load_file(folder / WEIGHTS_FILE)
-    rows = tensors[WEIGHT] if WEIGHT in tensors else _rows_of_model2vec(tensors, tokenizer)
-    return StaticEmbedding(tokenizer, embedding_weights=rows)
 
 
 def _rows_of_model2vec(tensors: dict[str, Tensor], tokenizer: Tokenizer) -> Tensor:

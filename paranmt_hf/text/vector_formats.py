@@ -85,16 +85,13 @@ def _holds_binary(rest: bytes, width: int) -> bool:
             return False
     numbers = rest.partition(b" ")[2][: 4 * width]
     # A float is rarely letters alone: most hold a byte that text in UTF-8 has not.
-    return any(byte < 32 and byte not in b"\t\n\r" for byte in numbers) or not _is_utf8(numbers)
-
-
-def _is_utf8(content: bytes) -> bool:
     try:
-        content.decode("utf8")
+        numbers.decode("utf8")
     except UnicodeDecodeError as error:
         # The last character may be cut off.
-        return error.reason == "unexpected end of data"
-    return True
+        if error.reason != "unexpected end of data":
+            return True
+    return any(byte < 32 and byte not in b"\t\n\r" for byte in numbers)
 
 
 def _members(path: Path) -> str:

@@ -145,12 +145,12 @@ def _read_text(reading: _Reading) -> None:
         else:
             if reading.rows and unread:
                 _parse(line, path, number, width)
-            refuse(
-                promised and number <= promised,
-                f"{path} is cut off: its first line promises {counted(promised, 'word')}, {number - 1:,} follow; copy "
-                "it again",
-                path=path,
-            )
+            if promised and number <= promised:
+                raise InputError(
+                    f"{path} is cut off: its first line promises {counted(promised, 'word')}, {number - 1:,} follow; "
+                    "copy it again",
+                    path=path,
+                )
 
 
 def check_vectors(path: Path) -> None:

@@ -11,10 +11,10 @@ from sentence_transformers.models import Pooling, Transformer
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import BertConfig, BertModel, BertTokenizerFast, PreTrainedTokenizerFast
 
+from paranmt_hf import distill_vectors
 from paranmt_hf.distillation import contexts
 from paranmt_hf.distillation.contexts import first_holders, mean_states
 from paranmt_hf.distillation.reduction import VectorsConfig, reduce_in_context
-from paranmt_hf.distillation.vectors import distill_vectors
 from paranmt_hf.encoders.units import lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.text.tokens import Bags

@@ -13,13 +13,12 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Pooling, Transformer
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
-from paranmt_hf import DistillConfig, distill, load
+from paranmt_hf import DistillConfig, InputError, distill, load
 from paranmt_hf.corpus.reading.sentences import SentenceSources
 from paranmt_hf.distillation import distill_steps as workflow
 from paranmt_hf.distillation.likeness import NEIGHBOURS, likeness
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.errors import InputError
 from paranmt_hf.training import fit as training
 from paranmt_hf.training.card import distill_commands
 from paranmt_hf.training.checkpoint import read_checkpoint

@@ -7,15 +7,13 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense
 from torch import nn
 
+from paranmt_hf import EncoderConfig, SentenceEncoder, load
 from paranmt_hf.encoders.building import build_encoder
-from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_averages import TrigramEmbedding, WordEmbedding
 from paranmt_hf.encoders.modules.paranmt_combination import Combination
 from paranmt_hf.encoders.modules.paranmt_tables import pack, restore, store, unpack
 from paranmt_hf.encoders.prefixes import sequence_features
 from paranmt_hf.encoders.saving import from_stock, to_stock
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.units import lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.text.definitions import vocabulary_of, word_tokenizer, words

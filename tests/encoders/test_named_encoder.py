@@ -5,12 +5,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.import_pairs import import_pairs
+from paranmt_hf import SentenceEncoder, StaticEncoder, import_pairs
 from paranmt_hf.corpus.scoring.scores import cosines, paraphrase_scores, score_pairs
 from paranmt_hf.encoders.named_encoder import NamedEncoder, word_table
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.tokens import WordTokenizer

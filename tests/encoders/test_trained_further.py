@@ -120,13 +120,6 @@ def test_the_carried_encoders(name, tmp_path):
     assert load(tmp_path / "small")[0].precision == "int4"
 
 
-@pytest.mark.parametrize("name", ["word-int8", "word-int4", "trigram-float16", "trigram,word-int8"])
-def test_rows_that_were_not_trained_keep_their_precision(saved, tmp_path, name):
-    save(load(saved / name), tmp_path / name)
-    for path in (saved / name).rglob("*.safetensors"):
-        assert (tmp_path / name / path.relative_to(saved / name)).read_bytes() == path.read_bytes()
-
-
 def test_rows_that_are_rounded_have_the_vectors_that_are_saved(tmp_path):
     model = encoder("trigram").stored_as("int8")
     model.save_pretrained(str(tmp_path))

@@ -10,15 +10,13 @@ import pytest
 import torch
 from torch import nn
 
-from paranmt_hf import EncoderConfig
+from paranmt_hf import EncoderConfig, SentenceEncoder, load
 from paranmt_hf.encoders.building import word_sequence
 from paranmt_hf.encoders.config import FAMILIES
-from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_averages import TrigramEmbedding, WordEmbedding
 from paranmt_hf.encoders.modules.paranmt_combination import Combination
 from paranmt_hf.encoders.modules.paranmt_recurrent import IdentityRNN, LastStateRNN, PeepholeLSTM, Recurrence
 from paranmt_hf.encoders.saving import from_stock
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.units import count_units
 from paranmt_hf.encoders.vocabulary import most_frequent
 from paranmt_hf.hub.repository import ASSETS

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from paranmt_hf import EncoderConfig, InputError, SuperviseConfig, SupervisedModel, load, supervise
+from paranmt_hf import EncoderConfig, InputError, SuperviseConfig, SupervisedModel, load, publish, supervise
 from paranmt_hf.cli import main
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.transfer_data import read_tasks
-from paranmt_hf.hub.publish import publish
 from paranmt_hf.supervised import task
 from paranmt_hf.supervised.config import SupervisedRecord
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors

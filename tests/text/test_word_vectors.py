@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paranmt_hf.errors import InputError
+from paranmt_hf import InputError
 from paranmt_hf.text.word_vectors import (
     UNKNOWN_WORDS,
     WordVectors,

@@ -12,14 +12,13 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer, models
 
-from paranmt_hf import InputError, export_encoder, load
+from paranmt_hf import InputError, SentenceEncoder, export_encoder, load
 from paranmt_hf.encoders.config import FAMILIES
 from paranmt_hf.encoders.export.export import card
 from paranmt_hf.encoders.export.formats import FORMATS
 from paranmt_hf.encoders.modules.paranmt_averages import WordEmbedding
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.util.optional import available
 from tests.encoders.toys import BIASED, EVERY, REAL, SENTENCES, encoder, needs_onnx, real, rows, trigram
