@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.corpus.reading.bitext import TextInput
-from paranmt_hf.corpus.reading.hub_dataset import HubDataset, split_dataset
+from paranmt_hf.corpus.reading.hub_dataset import HubDataset, is_on_hub, split_dataset
 from paranmt_hf.corpus.reading.readers import TableFiles
 from tests.corpus.reading.bitexts import OPUS, read, translations, write
 from tests.refused import refused
@@ -195,7 +195,7 @@ def test_a_version_in_a_name_is_no_ending(tmp_path, monkeypatch, name, expected)
     """Also if there is a folder named as the organisation."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "org").mkdir()
-    assert inputs.is_on_hub(name) == expected
+    assert is_on_hub(name) == expected
 
 
 def test_text_from_a_dataset(hub, folder):
