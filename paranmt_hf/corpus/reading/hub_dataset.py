@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
 
-from paranmt_hf.corpus.reading.arrow_tables import read_columns, stream_batches
+from paranmt_hf.corpus.reading.arrow_tables import read_column, stream_batches
 from paranmt_hf.corpus.reading.labels import LABEL, check_label_names
 from paranmt_hf.corpus.reading.readers import Reader, TextOptions
 from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, file_identity
@@ -27,7 +27,9 @@ def is_on_hub(source: str) -> bool:
     path, name = Path(source).expanduser(), split_revision(source)[0]
     check_regular(path)
     suffix = Path(name).suffix
-    is_file = suffix.lower() in FILE_SUFFIXES or (suffix and path.parent.is_dir())
+    # What follows the dot of a version, as in `organisation/name-1.5`, is no ending, whatever folders are here.
+    may_end_so = suffix != "" and not suffix[1].isdigit()
+    is_file = suffix.lower() in FILE_SUFFIXES or (may_end_so and path.parent.is_dir())
     return is_id(name) and not path.exists() and not is_file
 
 
@@ -87,7 +89,9 @@ class HubDataset(Reader):
         rows = 0
         with contextlib.closing(stream_batches(stream, self.label, BLOCK_ROWS)) as batches:
             for batch in batches:
-                columns = read_columns(batch, list(self.paths.values()), self.label, numbers=numbers)
+                columns = []
+                for path in self.paths.values():
+                    columns.append(read_column(batch, path, self.label, may_be_number=path in numbers))
                 yield Piece(columns, f"{self.label}, row (from 0) ", rows)
                 rows += batch.num_rows
 
