@@ -12,7 +12,7 @@ from paranmt_hf.corpus.reading.heading import is_number
 from paranmt_hf.corpus.reading.tables import Table, text_rows
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.pair_set import ScoredPair, StsSet, collect
-from paranmt_hf.util.packed import plain_name
+from paranmt_hf.util.packed import unpacked_name
 from paranmt_hf.util.wording import counted
 
 COLUMNS = ("score", "sentence1", "sentence2")
@@ -41,7 +41,7 @@ def read_pair_file(path: Path, name: str | None = None) -> StsSet:
     """
     table = open_table(path, COLUMNS)
     pairs = read_pairs(table)
-    return collect(name or Path(plain_name(path)).stem, pairs, path, subsets=_parts(table))
+    return collect(name or Path(unpacked_name(path)).stem, pairs, path, subsets=_parts(table))
 
 
 def read_pairs(table: Table) -> list[ScoredPair]:

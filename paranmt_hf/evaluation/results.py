@@ -286,7 +286,7 @@ def check_same_data(results: Sequence[Results]) -> None:
             )
 
 
-def differences(results: Sequence[Results]) -> str:
+def difference_table(results: Sequence[Results]) -> str:
     """Write a table of the mean absolute differences of results on STS."""
     evaluation = Evaluation(list(results))
     rows = [

@@ -55,7 +55,7 @@ def _from_vectors(encoder: Encoder, left: list[str], right: list[str], name: str
     sides = [np.array([rows.setdefault(text, len(rows)) for text in side], np.int64) for side in (left, right)]
     sentences = list(rows)
     encoder = fitted(encoder, sentences)
-    vectors = encoded(encoder, sentences, name)
+    vectors = vectors_of(encoder, sentences, name)
     zero = np.logical_not(np.any(vectors != 0, axis=1)).astype(np.int64)
     known_tokens = getattr(encoder, "known_tokens", None)
     unknown = np.zeros_like(zero)
@@ -69,7 +69,7 @@ def _from_vectors(encoder: Encoder, left: list[str], right: list[str], name: str
     )
 
 
-def encoded(encoder: Encoder, sentences: list[str], name: str) -> np.ndarray:
+def vectors_of(encoder: Encoder, sentences: list[str], name: str) -> np.ndarray:
     """Encode sentences into vectors [sentence, dimension], whose shape is checked; `name` is for errors."""
     vectors = np.asarray(encoder.encode(sentences))
     if vectors.ndim != 2 or len(vectors) != len(sentences):

@@ -19,10 +19,10 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Results
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import About
-from paranmt_hf.sent2vec.bin_file import Sent2VecWords, open_model, read_rows, read_vocabulary
+from paranmt_hf.sent2vec.bin_file import Sent2VecWords, open_model, read_vector_blocks, read_vocabulary
 from paranmt_hf.text.definitions import is_piece
 from paranmt_hf.text.tokens import WordTokenizer
-from paranmt_hf.training.card import encoder_values, shell_word, write_card
+from paranmt_hf.training.card import encoder_values, shell_word, write_model_card
 from paranmt_hf.util.files import checksum, existing, shown_path
 from paranmt_hf.util.markers import ByContent
 from paranmt_hf.util.progress import Progress
@@ -164,7 +164,7 @@ def _convert(path: Path, settings: ConversionSettings, folder: Path, name: str) 
             RowFile(weights, words + len(kept), dimension, config.precision, None if stock else kept) as file,
         ):
             places = np.concatenate([np.arange(words), words + kept])
-            for start, block in read_rows(reader, found):
+            for start, block in read_vector_blocks(reader, found):
                 if start == 0:
                     # That of unknown words.
                     block[0] = 0
@@ -187,7 +187,7 @@ def _convert(path: Path, settings: ConversionSettings, folder: Path, name: str) 
         unreachable=_unreachable(found, config.cut),
         **made_with("numpy", "torch", "sentence-transformers"),
     )
-    write_card(folder, converted_values(name, folder, record))
+    write_model_card(folder, converted_values(name, folder, record))
     return record
 
 

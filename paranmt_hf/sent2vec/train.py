@@ -13,7 +13,7 @@ from paranmt_hf.corpus.reading.sentences import SentenceSources
 from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.sent2vec.config import Sent2VecConfig
 from paranmt_hf.sent2vec.record import Sent2VecRecord, Sent2VecSettings, sent2vec_values
-from paranmt_hf.training.card import write_card
+from paranmt_hf.training.card import write_model_card
 from paranmt_hf.training.record import TRAINING_PICTURE, History, plot_history
 from paranmt_hf.util.files import listed, shown_path
 from paranmt_hf.util.records import made_with
@@ -139,7 +139,7 @@ def _train(
     )
     if course.losses:
         plot_history(History(losses=course.losses), folder / TRAINING_PICTURE, "Sent2Vec", unit="words")
-    write_card(folder, sent2vec_values(name, folder, record))
+    write_model_card(folder, sent2vec_values(name, folder, record))
     return record
 
 

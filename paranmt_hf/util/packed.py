@@ -100,7 +100,7 @@ def open_packed(path: Path) -> BinaryIO:
     return path.open("rb") if packing is None else packing.open(path)
 
 
-def plain_name(path: Path) -> str:
+def unpacked_name(path: Path) -> str:
     """Name of a file without the ending of its packing: `pairs.tsv` for `pairs.tsv.gz`."""
     return path.stem if path.suffix.lower() in PACKED else path.name
 

@@ -105,7 +105,7 @@ class JsonObjects(Table):
             return pa.array(found, pa.float64())
         texts = []
         for row, value in zip(rows, found, strict=True):
-            texts.append(None if value is None else encoded(str(value), is_utf8=row.is_utf8))
+            texts.append(None if value is None else as_utf8(str(value), is_utf8=row.is_utf8))
         return pa.array(texts, pa.binary())
 
 
@@ -313,7 +313,7 @@ def value_of(values: Object, steps: Steps) -> object:
     return found
 
 
-def encoded(text: str, *, is_utf8: bool = True) -> bytes:
+def as_utf8(text: str, *, is_utf8: bool = True) -> bytes:
     """Encode text of JSON in UTF-8.
 
     Half a surrogate pair, which JSON can spell, becomes U+FFFD; bytes of a file that `is_utf8` not are as they were.

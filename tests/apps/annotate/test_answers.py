@@ -136,7 +136,7 @@ def test_done():
     [
         ({"strength": 6}, "strength must be from 0 to 5, was 6"),
         ({"strength": True}, "strength must be a whole number"),
-        ({"strength": "3"}, "strength must be a whole number, was '3'"),
+        ({"strength": "3"}, "strength must be a whole number from 0 to 5, was '3'"),
         ({"fluency": 0}, "fluency must be from 1 to 3, was 0"),
         ({"fluency": 2.0}, "fluency must be a whole number"),
         ({"skipped": 1}, "skipped must be true or false"),
