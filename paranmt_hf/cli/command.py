@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.markers import Advanced, Group, Prefixed, PythonOnly, RunOnly
+from paranmt_hf.util.markers import Advanced, Group, Prefixed, PythonOnly, RunOnly, Without
 from paranmt_hf.util.run import Result
 from paranmt_hf.util.typed import Annotation, Expected, Json, default_of, expected_fields, expected_of, is_known, read
 from paranmt_hf.util.wording import perhaps
@@ -251,11 +251,12 @@ def _options_of_settings(parameter: str, settings: Expected) -> Iterator[Option]
     """One option for each field of a settings class."""
     explained = explained_parameters(settings.kind)
     together = _group_of(settings.markers)
+    left_out = [name for marker in settings.markers if isinstance(marker, Without) for name in marker.fields]
     if together is not None:
         together = Group(parameter, documentation_of(settings.kind).short_description or "")
     for place, field in enumerate(fields(settings.kind)):
         expected = expected_fields(settings.kind)[field.name]
-        if PythonOnly in expected.markers:
+        if PythonOnly in expected.markers or field.name in left_out:
             continue
         if Advanced in settings.markers:
             expected = replace(expected, markers=(*expected.markers, Advanced))

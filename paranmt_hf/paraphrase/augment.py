@@ -33,7 +33,7 @@ from paranmt_hf.paraphrase.paraphrase_file import (
     without_lines,
 )
 from paranmt_hf.util.files import check_regular, result_file
-from paranmt_hf.util.markers import Advanced, Count, Group
+from paranmt_hf.util.markers import Advanced, Count, Group, Without
 from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run
 from paranmt_hf.util.settings import Settings
@@ -194,9 +194,11 @@ def augment(
     model: str | Path,
     columns: Annotated[LabelledColumns | None, Group()] = None,
     config: AugmentConfig | None = None,
-    decoding: Annotated[ParaphraseConfig | None, Group()] = None,
+    decoding: Annotated[
+        ParaphraseConfig | None, Group(), Without("has_template", "trees", "keep_copies", "max_mutual_overlap")
+    ] = None,
     scorer: Annotated[str | Path | None, Advanced] = None,
-    engine: Annotated[EngineConfig | None, Group(), Advanced] = None,
+    engine: Annotated[EngineConfig | None, Group(), Without("kind", "gpus"), Advanced] = None,
 ) -> AugmentedFile:
     """Add paraphrases to labelled sentences.
 

@@ -99,7 +99,7 @@ class ParaphraserTraining(Settings):
     max_pieces: Annotated[int, Range(at_least=2, at_most=MAX_PIECES)] = 80
     learning_rate: Annotated[float, Range(above=0, at_most=1e30)] | None = None
     warmup: Annotated[int, Range(at_least=0), OPTIMIZATION] = 200
-    label_smoothing: Annotated[Dropout, OPTIMIZATION] = 0.1
+    label_smoothing: Annotated[Dropout, PythonOnly] = 0.1
     held_out: Annotated[float, Range(at_least=0, at_most=0.9)] = 0.01
     evaluations: Annotated[Count, OPTIMIZATION] = 5
     noise: Annotated[Share, Advanced] = 0.0
@@ -157,11 +157,11 @@ class ParaphraseConfig(Settings):
     max_length: Annotated[int, Range(at_least=2, at_most=MAX_PIECES), DECODING] = 80
     min_score: Cosine | None = None
     max_overlap: Share | None = None
-    max_mutual_overlap: Annotated[Share | None, Advanced] = None
-    keep_copies: Annotated[bool, Advanced] = False
+    max_mutual_overlap: Annotated[Share | None, DECODING] = None
+    keep_copies: Annotated[bool, DECODING] = False
     has_template: Annotated[bool | None, DECODING] = None
     trees: Annotated[Beams, DECODING] = 4
-    order: Literal["probability", "score"] = "probability"
+    order: Annotated[Literal["probability", "score"], DECODING] = "probability"
     batch_tokens: Annotated[int | None, Range(at_least=1, at_most=10_000_000), RunOnly, PythonOnly] = None
     device: Annotated[str | None, RunOnly] = None
     dtype: Annotated[Literal["auto", "float32", "float16", "bfloat16"], PythonOnly] = "auto"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.markers import Count, Group, Range, RunOnly, Seed
+from paranmt_hf.util.markers import Count, Group, PythonOnly, Range, RunOnly, Seed
 from paranmt_hf.util.settings import Settings
 
 # The loss of a target takes the logarithm of a product of as many numbers of at most 2, which must stay finite.
@@ -64,7 +64,7 @@ class Sent2VecConfig(Settings):
     l1: Annotated[float, Range(at_least=0, at_most=1), STEPS] = 0.0
     dropped_ngrams: Annotated[int | None, Range(at_least=0), NGRAMS] = None
     buckets: Annotated[int, Range(at_least=0, at_most=2**28), NGRAMS] = 2_000_000
-    min_ngram_count: Annotated[int, Range(at_least=1, at_most=255), NGRAMS] = 1
+    min_ngram_count: Annotated[int, Range(at_least=1, at_most=255), PythonOnly] = 1
     context: Literal["paper", "placeholder", "program", "cbow"] = "paper"
     cut: Literal["words", "blanks"] = "words"
     seed: Seed = 1

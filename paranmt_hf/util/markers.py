@@ -79,6 +79,16 @@ class Prefixed:
 
 
 @dataclass(frozen=True)
+class Without:
+    """Marks a parameter some of whose settings are not options of the command: `Without("groups", "order")`."""
+
+    fields: tuple[str, ...]
+
+    def __init__(self, *fields: str) -> None:
+        object.__setattr__(self, "fields", fields)
+
+
+@dataclass(frozen=True)
 class Group:
     """Marks settings that are given together as one option: `--search beams=8,top_p=0.9`, or a YAML file with them.
 

@@ -32,7 +32,6 @@ def serve_encoder(
     host: str = HOST,
     port: int = 8000,
     names: Sequence[str] = (),
-    accept_any_model: bool = False,
     hosts: Sequence[str] = (),
     origins: Sequence[str] = (),
     token_file: Path | None = None,
@@ -50,7 +49,6 @@ def serve_encoder(
         port: Port; 0 for any that is free.
         names: Names of the model for clients, the main one first, such as one from the list of a client; by default
             that of its folder, or its Hub id.
-        accept_any_model: Answer requests for any other model too, with the vectors of this one.
         hosts: Names of this computer that requests may be for, such as that of a proxy. If it is reached from this
             computer only, `localhost` and its addresses are known; other servers answer for any name if none is given.
         origins: Sites whose pages may ask from a browser (CORS), such as https://example.org; `*` for any.
@@ -76,9 +74,7 @@ def serve_encoder(
         vectors = SentenceVectors.load(encoder)
         vectors.warm_up()
         names = list(names) or [plain_name(encoder)]
-        app = ServeApp(
-            vectors, names, any_model=accept_any_model, limits=limits, token=token, hosts=known, origins=origins
-        )
+        app = ServeApp(vectors, names, limits=limits, token=token, hosts=known, origins=origins)
         shown = f"[{host}]" if ":" in host else host
         opened(f"{names[0]} ({vectors.dimension} dimensions) at http://{shown}:{listening.getsockname()[1]}")
         if token is None and host not in LOOPBACK:
