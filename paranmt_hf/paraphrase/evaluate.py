@@ -37,7 +37,7 @@ from paranmt_hf.paraphrase.noise import KINDS, add_noise
 from paranmt_hf.paraphrase.paraphrase_file import PARAPHRASE_SUFFIXES
 from paranmt_hf.paraphrase.record import ParaphraserRecord
 from paranmt_hf.util.files import checksum, listed, source_name
-from paranmt_hf.util.markers import Advanced, Group, PythonOnly, Range, Share, Without
+from paranmt_hf.util.markers import Advanced, Group, Prefixed, Range, Share, Without
 from paranmt_hf.util.optional import versions
 from paranmt_hf.util.settings import Settings, is_given, option_words
 from paranmt_hf.util.wording import brief
@@ -90,7 +90,7 @@ def evaluate_paraphrases(
     sentences: MeasuredSentences | None = None,
     compare: Sequence[str] = (),
     decoding: Annotated[ParaphraseConfig | None, Group(), Without(*COMPARED)] = None,
-    selection: Annotated[PairSelection | None, PythonOnly] = None,
+    selection: Annotated[PairSelection | None, Group(), Without("ppdb_score"), Prefixed, Advanced] = None,
     scorer: Annotated[str | Path | None, Advanced] = None,
 ) -> Evaluation:
     """Evaluate paraphrasers over decodings, and files of paraphrases; or the normalisation of noisy sentences.
