@@ -23,10 +23,10 @@ def test_there_are_cards():
 
 
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
-def test_card_is_rendered_from_its_record(path):
+def test_card_is_rendered_from_its_record(path, golden):
     record = json.loads(path.read_text(encoding="utf8"))
     card = encoder_card(record)
-    assert path.with_suffix(".md").read_text(encoding="utf8") == card
+    golden(path.with_suffix(".md"), card)
     header = yaml.safe_load(card.split("---\n")[1])
     assert header["model-index"][0]["name"] == path.stem
     values = {entry["dataset"]["name"]: entry["metrics"][0]["value"] for entry in header["model-index"][0]["results"]}
@@ -101,10 +101,10 @@ PARAPHRASERS = sorted((FOLDER / "paraphrasers").glob("*.json"))
 
 
 @pytest.mark.parametrize("path", PARAPHRASERS, ids=lambda path: path.stem)
-def test_card_of_a_paraphraser_is_rendered_from_its_record(path):
+def test_card_of_a_paraphraser_is_rendered_from_its_record(path, golden):
     record = json.loads(path.read_text(encoding="utf8"))
     text = paraphraser_card(record)
-    assert path.with_suffix(".md").read_text(encoding="utf8") == text
+    golden(path.with_suffix(".md"), text)
     assert record["command"] in text and record["figures"] in text
     for evaluation in record["evaluations"]:
         assert evaluation["settings"]["command"] in text
