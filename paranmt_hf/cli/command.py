@@ -102,22 +102,19 @@ class Command:
         for name, expected in self.parameters.items():
             if name in self.settings:
                 found += _options_of_settings(name, expected)
-            else:
-                found.append(self._option_of_parameter(name, expected))
+                continue
+            parameter = inspect.signature(self.function).parameters[name]
+            default = MISSING if parameter.default is parameter.empty else parameter.default
+            if default is MISSING and expected.optional:
+                default = None
+            positional = name != "out" and default in (MISSING, ()) and parameter.kind is not parameter.KEYWORD_ONLY
+            text = explained_parameters(self.function).get(name, "")
+            found.append(Option(name, name, name, expected, default, text, positional))
         names = [option.name for option in found]
         names += {option.group.name for option in found if option.group}
         if twice := {name for name in names if names.count(name) > 1}:
             raise TypeError(f"{self.target} has two options {', '.join(sorted(twice))}; mark a parameter as Prefixed")
         return sorted(found, key=lambda option: not option.positional)
-
-    def _option_of_parameter(self, name: str, expected: Expected) -> Option:
-        parameter = inspect.signature(self.function).parameters[name]
-        default = MISSING if parameter.default is parameter.empty else parameter.default
-        if default is MISSING and expected.optional:
-            default = None
-        positional = name != "out" and default in (MISSING, ()) and parameter.kind is not parameter.KEYWORD_ONLY
-        text = explained_parameters(self.function).get(name, "")
-        return Option(name, name, name, expected, default, text, positional)
 
     @cached_property
     def groups(self) -> dict[str, list[Option]]:

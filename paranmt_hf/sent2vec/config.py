@@ -18,7 +18,6 @@ _TABLE_5 = {
     "wikipedia": ((600, 8, 20, 9, 1e-5, 0), (700, 8, 20, 9, 5e-6, 4)),
     "twitter": ((700, 20, 20, 3, 1e-6, 0), (700, 20, 20, 3, 1e-6, 3)),
 }
-_NAMES = ("dimension", "min_count", "min_target_count", "epochs", "threshold", "dropped_ngrams")
 STEPS = Group("steps", "Which words are predicted, against how many others, and at which rate.")
 NGRAMS = Group("ngram_settings", "How n-grams are hashed and trained.")
 
@@ -90,7 +89,8 @@ class Sent2VecConfig(Settings):
         Without a preset the threshold is left to the text (`threshold_for`).
         """
         missing: dict[str, Any] = {}
-        for name, value in zip(_NAMES, self._table, strict=True):
+        names = ("dimension", "min_count", "min_target_count", "epochs", "threshold", "dropped_ngrams")
+        for name, value in zip(names, self._table, strict=True):
             if getattr(self, name) is None:
                 missing[name] = value
         if self.preset is None:

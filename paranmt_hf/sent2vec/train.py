@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 # In the work folder.
 TEXT, CHECKPOINT = "text", "checkpoint.safetensors"
-ROWS_WRITTEN = 10_000  # Rows that are copied at once while an encoder is written
 # Words of text below which similarities of unrelated sentences are mostly noise.
 FEW_WORDS = 10_000_000
 
@@ -118,8 +117,8 @@ def _train(
     # The placeholder's row becomes that of unknown words, which add nothing.
     loop.inputs[0] = 0
     with RowFile(rows, len(loop.inputs), loop.inputs.shape[1], "float32", None if stock else text.hashes) as file:
-        for start in range(0, len(loop.inputs), ROWS_WRITTEN):
-            file.write(loop.inputs[start : start + ROWS_WRITTEN])
+        for start in range(0, len(loop.inputs), 10_000):
+            file.write(loop.inputs[start : start + 10_000])
     # The tables leave the memory before the libraries that save encoders come into it.
     del loop
     save_around_rows(rows, folder, text.words.names, config.ngrams, config.buckets, text.hashes, config.cut)

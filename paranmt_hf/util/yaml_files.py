@@ -39,15 +39,14 @@ class _TextLoader(_Loader):
     yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
 
 
-# The core schema of YAML 1.2.2 (section 10.3.2) without octal and hexadecimal numbers.
-CORE_SCHEMA = {
-    "bool": "true|True|TRUE|false|False|FALSE",
-    "int": "[-+]?[0-9]+",
-    "float": r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
-}
 for loader in (_TextLoader, _Loader):
     loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile("^(?:~|null|Null|NULL|)$"), None)
-for name, pattern in CORE_SCHEMA.items():
+# The core schema of YAML 1.2.2 (section 10.3.2) without octal and hexadecimal numbers.
+for name, pattern in (
+    ("bool", "true|True|TRUE|false|False|FALSE"),
+    ("int", "[-+]?[0-9]+"),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"),
+):
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{name}", re.compile(f"^(?:{pattern})$"), None)
 
 

@@ -28,7 +28,6 @@ from paranmt_hf.util.parquet import MEMORY_BYTES, as_table, database
 
 Side = Literal["either", "reference", "translation"]
 SIDES = ("reference", "translation")
-MAX_TEXT = 1000
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,8 @@ class View:
         side = given.get("side", "either")
         if side not in get_args(Side):
             raise InputError(f"side must be one of {', '.join(get_args(Side))}, was {side!r}")
-        if len(text) > MAX_TEXT:
-            raise InputError(f"text must have at most {MAX_TEXT:,} characters, has {len(text):,}")
+        if len(text) > 1000:
+            raise InputError(f"text must have at most 1,000 characters, has {len(text):,}")
         return cls(ranges, text, cast(Side, side), given.get("origin"))
 
     def condition(self) -> tuple[str, list[float | str]]:
@@ -96,9 +95,6 @@ def _number(name: str, value: str) -> float:
     return number
 
 
-MAX_BINS = 40
-
-
 @dataclass(frozen=True)
 class Bins:
     """Bins of equal width."""
@@ -118,7 +114,7 @@ def bins_of(lowest: float | None, highest: float | None, usual: float | None, *,
         return Bins(0.0, 1.0, 1, False)
     # Half of the range is no tail.
     top = float(highest if highest - usual <= usual - lowest else usual)
-    width = _round_width((top - lowest) / (MAX_BINS - 2), whole=whole)
+    width = _round_width((top - lowest) / 38, whole=whole)
     low = math.floor(lowest / width) * width
     count = max(1, math.floor((top - low) / width) + 1)
     if not whole and count > 1 and math.isclose((count - 1) * width + low, highest):
@@ -137,7 +133,6 @@ def _round_width(width: float, *, whole: bool) -> float:
 
 
 PAGE_ROWS = 50
-MAX_ORIGINS = 200  # The rarest origins of a corpus with more are left out
 NUMERIC = {column.name for column in COLUMNS if str(column.type).startswith(("int", "float")) and column.name != "id"}
 
 
@@ -296,13 +291,13 @@ class Explorer:
             return ranges
 
     def origins(self) -> dict[str, int]:
-        """Count the rows of each origin, most frequent first; empty if the corpus has no such column."""
+        """Count the rows of each origin, the 200 most frequent ones first; empty if the corpus has no such column."""
         if "origin" not in self._shown:
             return {}
         with self._reading():
             query = (
                 f"SELECT origin, count(*) AS rows FROM {self._table} WHERE origin IS NOT NULL GROUP BY origin "
-                f"ORDER BY rows DESC, origin LIMIT {MAX_ORIGINS}"
+                f"ORDER BY rows DESC, origin LIMIT 200"
             )
             return dict(self._rows(query))
 

@@ -21,9 +21,6 @@ from paranmt_hf.util.optional import check_installed, require
 logger = logging.getLogger(__name__)
 TOKEN_VARIABLE = "PARANMT_SERVE_TOKEN"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-LOOPBACK_NAMES = (HOST, "localhost", "[::1]")  # How requests name this computer
-ORIGIN = r"\*|https?://[^/\s?#]+"
-SECONDS_TO_END = 5  # How long requests may take that are being answered at Ctrl-C
 
 
 def serve_encoder(
@@ -63,13 +60,14 @@ def serve_encoder(
     from paranmt_hf.apps.serve.routes import ServeApp
 
     for origin in origins:
-        if not re.fullmatch(ORIGIN, origin):
+        if not re.fullmatch(r"\*|https?://[^/\s?#]+", origin):
             raise InputError(f"an origin is like https://example.org, or *, was {origin!r}", option="origins")
     token = _token(token_file)
     limits = limits or ServeLimits()
     known = list(hosts) or None
     if host in LOOPBACK:
-        known = [*LOOPBACK_NAMES, *hosts]
+        # How requests name this computer.
+        known = [HOST, "localhost", "[::1]", *hosts]
     with listen(port, host) as listening:
         vectors = SentenceVectors.load(encoder)
         vectors.warm_up()
@@ -87,7 +85,8 @@ def serve_encoder(
             lifespan="off",
             ws="none",
             timeout_keep_alive=limits.seconds,
-            timeout_graceful_shutdown=SECONDS_TO_END,
+            # Of requests that are being answered at Ctrl-C.
+            timeout_graceful_shutdown=5,
         )
         server = LimitedServer(config, connections=limits.connections, seconds=limits.seconds)
         # Ctrl-C is the intended way to end it.
