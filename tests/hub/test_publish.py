@@ -167,9 +167,8 @@ def test_publishing_is_planning_and_sending(release, model, fake_hub):
 def test_one_place_tells_what_a_folder_is(release, model, tmp_path):
     assert [kind_of(folder).title for folder in (release, model)] == ["a corpus", "an encoder"]
     assert kind_of(tmp_path) is None
-    with refused("folder", path=tmp_path) as error:
+    with refused("folder", path=tmp_path):
         publish(tmp_path, MODEL)
-    assert (error.value.option, error.value.path) == ("folder", tmp_path)
 
 
 def test_a_model_that_went_on_from_another_needs_its_commands(model):
@@ -222,8 +221,9 @@ def test_code_beside_a_stock_model_stays_here(model):
 )
 def test_model_that_is_refused(model, spoil, message):
     spoil(model)
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError) as caught:
         publish(model, MODEL, license="mit", dry_run=True)
+    assert message in str(caught.value)
 
 
 def test_dimension_must_be_the_recorded_one(model):
@@ -250,8 +250,9 @@ def test_results_of_other_weights_are_refused(model, results, tmp_path):
 @pytest.mark.parametrize("text", ["- a list", "summary: [a]", "unknown: 1"])
 def test_words_that_are_refused(text, release, tmp_path):
     (tmp_path / "about.yaml").write_text(text)
-    with pytest.raises(InputError, match="about.yaml"):
+    with pytest.raises(InputError) as caught:
         publish(release, DATASET, about=tmp_path / "about.yaml", dry_run=True)
+    assert "about.yaml" in str(caught.value)
 
 
 def test_dry_run_sends_nothing(release, model, results, capsys, monkeypatch):
