@@ -30,9 +30,17 @@ def parse(command: Command, given_words: Sequence[str], file_values: Mapping[str
 
     Values from a file or the name of a recipe replace defaults.
     """
-    _refuse_settings_of_groups(command, given_words)
-    switches = _switches_left_open(command)
-    words = ["--help" if word == "--help-all" else switches.get(word, word) for word in given_words]
+    switches = {"--help-all": "--help"}
+    for option in command.options:
+        opposite = f"--no{flag_of(option.name)[1:]}"
+        if option.group is not None:
+            for word in given_words:
+                if (typed := word.partition("=")[0]) in (flag_of(option.name), opposite):
+                    _exit_mistyped(command, f"{typed} is given as {option.flag}=VALUE")
+        elif option.expected.kind is bool and option.expected.optional:
+            # tyro knows no switches without a default.
+            switches |= {option.flag: f"{option.flag}=true", opposite: f"{option.flag}=false"}
+    words = [switches.get(word, word) for word in given_words]
     # Hidden options are unknown to tyro: they are left out only if the help is all that is asked for.
     brief = "--help-all" not in given_words and not {"-h", "--help"}.isdisjoint(words)
     boxes = list(_boxes(command, file_values, brief))
@@ -52,33 +60,9 @@ def parse(command: Command, given_words: Sequence[str], file_values: Mapping[str
     return _read_values(command, found)
 
 
-def _refuse_settings_of_groups(command: Command, words: Sequence[str]) -> None:
-    """Explain how a setting of a group is given, if it is typed as an option."""
-    for word in words:
-        typed = word.partition("=")[0]
-        for option in command.options:
-            if option.group is not None and typed in (flag_of(option.name), f"--no{flag_of(option.name)[1:]}"):
-                flag = flag_of(option.group.name)
-                _exit_mistyped(command, f"{typed} is given as {flag} {option.field}=VALUE")
-
-
 def _exit_mistyped(command: Command, reason: str) -> None:
     print(f"paranmt {command.name}: {reason}", file=sys.stderr)
     raise SystemExit(2)
-
-
-def _switches_left_open(command: Command) -> dict[str, str]:
-    """Both flags of each switch without a default, and the value that each gives it: tyro knows no such switches."""
-    flags = {}
-    for option in command.options:
-        if option.expected.kind is bool and option.expected.optional and option.group is None:
-            flags[option.flag] = f"{option.flag}=true"
-            flags[_opposite(option)] = f"{option.flag}=false"
-    return flags
-
-
-def _opposite(option: Option) -> str:
-    return f"--no{option.flag[1:]}"
 
 
 def _boxes(command: Command, file_values: Mapping[str, Any], brief: bool) -> Iterator[tuple[str, Any]]:
@@ -190,7 +174,7 @@ def _group_field(group: str, command: Command, brief: bool) -> TyroField:
 def _metavar(option: Option) -> str | None:
     expected = option.expected
     if expected.kind is bool:
-        return f"| {_opposite(option)}" if expected.optional else None
+        return f"| --no{option.flag[1:]}" if expected.optional else None
     if option.positional:
         name = option.flag
     elif choices := expected.choices():

@@ -174,8 +174,10 @@ class Explorer:
             if self._keeps_text:
                 self._connection.execute(f"CREATE TEMP TABLE lower_case AS {self._lower}")
                 self._lower = "lower_case"
+            types = {column.name: str(column.type) for column in COLUMNS}
             for name in self.columns:
-                self.bins[name] = self._bins(name)
+                query = f'SELECT min("{name}"), max("{name}"), quantile_disc("{name}", 0.995) FROM {self._table}'
+                self.bins[name] = bins_of(*self._rows(query)[0], whole=not types[name].startswith("float"))
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -202,12 +204,6 @@ class Explorer:
 
     def _rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self._connection.execute(query, values).fetchall()
-
-    def _bins(self, column: str) -> Bins:
-        query = f'SELECT min("{column}"), max("{column}"), quantile_disc("{column}", 0.995) FROM {self._table}'
-        lowest, highest, usual = self._rows(query)[0]
-        whole = not str(next(entry.type for entry in COLUMNS if entry.name == column)).startswith("float")
-        return bins_of(lowest, highest, usual, whole=whole)
 
     def _condition(self, view: View) -> tuple[str, list[Any]]:
         """Convert a view to an SQL condition, and find the rows that contain its text."""
