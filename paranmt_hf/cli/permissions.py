@@ -20,7 +20,6 @@ from paranmt_hf.util.yaml_files import settings_of
 Permission = Literal["publish", "outside", "addresses", "servers"]
 TYPED_ONLY = ("host", "allow")  # Options that no file of options may set
 SERVERS = ("annotate serve", "explore page", "serve")
-CHANGE_THEIR_FOLDER = ("annotate import", "annotate serve")  # And `score`, whose folder is its result
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,8 @@ def written_options(command: Command) -> list[str]:
 def other_places(command: Command, values: Mapping[str, Any]) -> list[tuple[str, Path]]:
     """The options and paths of what a command writes besides its results."""
     changed = [option.name for option in command.options if AlsoWrites in option.expected.markers]
-    if command.name in CHANGE_THEIR_FOLDER:
+    # And `score`, whose folder is its result.
+    if command.name in ("annotate import", "annotate serve"):
         changed.append(command.options[0].name)
     return [(name, Path(values[name]).expanduser()) for name in changed if values.get(name) is not None]
 

@@ -30,14 +30,10 @@ CARRIED: dict[ModelKind, tuple[str, ...]] = {"encoder": ("small", "base"), "tran
 SMALL = ASSETS / "small"
 
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt", "*.h5", "*.msgpack", "*.ot")
-# What the trainers of transformers write next to the weights of a checkpoint; no loader of a model reads it.
-OF_TRAINERS = ("optimizer.pt", "scheduler.pt", "scaler.pt", "rng_state*.pth", "training_args.bin")
 SETTINGS_FILE = "config_sentence_transformers.json"  # Settings of a whole encoder
 CALIBRATION_FILE = "calibration.json"  # It changes no vector, so neither checksum nor loaders see it
 # Endings of the files that make up a model: what its checksum is over, and what its loaders get to see.
 SUFFIXES = (".json", ".safetensors", ".spm", ".model", ".txt", ".codes")
-# Settings by which the configuration of a module makes the loader read something else than the model's own files.
-LEADING_OUT = ("tokenizer_name_or_path", "processor_name", "tokenizer_file", "kernel_config", "use_kernels")
 
 
 @dataclass(frozen=True)
@@ -191,8 +187,10 @@ def _refuse_leading_out(path: Path) -> None:
         for name in weight_map.values() if isinstance(weight_map, dict) else ():
             if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
                 raise InputError(f"{path} names the weights {name!r}; expected a .safetensors file in that folder")
+    # Settings by which the configuration of a module makes the loader read other files than the model's own.
+    leading_out = ("tokenizer_name_or_path", "processor_name", "tokenizer_file", "kernel_config", "use_kernels")
     for key, value in _entries(_json_or_none(path)) if path.match("sentence_*config.json") else ():
-        if key in LEADING_OUT and value:
+        if key in leading_out and value:
             raise InputError(f"{path} sets {key!r}, which leads out of the model; remove it")
 
 
@@ -292,9 +290,9 @@ def _checksum_of(folder: Path, files: Sequence[Path]) -> str:
 
 def _is_pickle(path: Path) -> bool:
     """Whether a file may hold weights as a pickle."""
-    if any(path.match(pattern) for pattern in OF_TRAINERS):
-        return False
-    return any(path.match(pattern) for pattern in PICKLES)
+    # Trainers of transformers write these next to the weights of a checkpoint, and no loader of a model reads them.
+    of_trainers = ("optimizer.pt", "scheduler.pt", "scaler.pt", "rng_state*.pth", "training_args.bin")
+    return any(map(path.match, PICKLES)) and not any(map(path.match, of_trainers))
 
 
 def _advice(folder: Path, pickles: list[Path]) -> str:
