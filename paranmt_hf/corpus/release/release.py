@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.reading.arrow_tables import STRINGS, is_number, rebatch
+from paranmt_hf.corpus.reading.arrow_tables import STRINGS, is_number_type, rebatch
 from paranmt_hf.corpus.release.column_checksums import ColumnChecksums
 from paranmt_hf.corpus.release.record import RELEASE_RECORD, ConfigFiles, ReleaseRecord
 from paranmt_hf.corpus.release.schema import (
@@ -53,7 +53,7 @@ def check_types(schema: pa.Schema, columns: Collection[str], path: Path) -> None
         if field.name in TEXT:
             expected, fits = "text", kind in STRINGS
         else:
-            expected, fits = "numbers", field.name not in NAMES or is_number(kind)
+            expected, fits = "numbers", field.name not in NAMES or is_number_type(kind)
         if not fits:
             raise InputError(
                 f"{path}: the column {field.name} holds values of type {field.type}, expected {expected}; write the "
