@@ -23,8 +23,6 @@ from paranmt_hf.util.tables import code, escape, markdown_table
 TEMPLATES_SHOWN = 20  # Number of templates, the same as in the paper (Iyyer et al. 2018, section 3.3)
 # Values that may be missing.
 MAY_BE_ABSENT = ("figures", "templates", "parses", "control", "license_text", "repository")
-# Examples of noisy sentences in canonical form that are shown.
-EXAMPLES_SHOWN = 3
 DIRECTIONS = {
     "to-reference": "Translations are the sources and references the targets",
     "to-translation": "References are the sources and translations the targets",
@@ -61,7 +59,7 @@ def card_values(
         "own": record.model_type in CODE,
         "license_text": said.get("license_text"),
         "notes": about.notes if about else None,
-        "figures": "\n\n".join(map(_figures, results)),
+        "figures": figures_of(results),
         "evaluations": [each.to_json() for each in results],
     }
     if record.parses is not None and templates is not None:
@@ -72,15 +70,17 @@ def card_values(
     return values
 
 
-def _figures(results: Results) -> str:
-    """The command of an evaluation, its figures and examples of normalisation, in Markdown."""
-    blocks = [code(results.settings["command"]), results.markdown()]
-    if results.kind == "canonical":
-        rows = []
-        for each in results.examples[:EXAMPLES_SHOWN]:
-            outputs = next(iter(each["outputs"].values())) or [each["source"]]
-            rows.append([escape(text) for text in (each["source"], outputs[0], each["references"][0])])
-        blocks.append(markdown_table(["noisy", "output", "clean"], rows))
+def figures_of(evaluations: Sequence[Results]) -> str:
+    """The commands of evaluations, their figures and examples of normalisation, in Markdown."""
+    blocks = []
+    for results in evaluations:
+        blocks += [code(results.settings["command"]), results.markdown()]
+        if results.kind == "canonical":
+            rows = []
+            for each in results.examples[:3]:
+                outputs = next(iter(each["outputs"].values())) or [each["source"]]
+                rows.append([escape(text) for text in (each["source"], outputs[0], each["references"][0])])
+            blocks.append(markdown_table(["noisy", "output", "clean"], rows))
     return "\n\n".join(blocks)
 
 
