@@ -23,8 +23,10 @@ PARSE_GENERATOR = "parse-generator"  # The folder of the parse generator in that
 DEFAULT_PARSER = "link-grammar"
 # Files of code that are released with the weights, by the `model_type` of `config.json`.
 LSTM_TYPE, CONTROLLED_TYPE = "paranmt-lstm", "paranmt-controlled"
-LSTM_CODE = "modeling_paranmt_lstm.py"
-CODE = {LSTM_TYPE: (LSTM_CODE,), CONTROLLED_TYPE: ("modeling_paranmt_controlled.py", LSTM_CODE)}
+CODE = {
+    LSTM_TYPE: ("modeling_paranmt_lstm.py",),
+    CONTROLLED_TYPE: ("modeling_paranmt_controlled.py", "modeling_paranmt_lstm.py"),
+}
 
 
 def read_templates(folder: Path) -> dict[str, int]:

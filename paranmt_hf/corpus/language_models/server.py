@@ -33,9 +33,6 @@ OPTIONAL = {
     "seed": "answers may differ from run to run",
     "temperature": "answers are sampled as the server does by default",
 }
-# Fields of a message for reasoning that the server separated: of vLLM, OpenRouter and Ollama, and of DeepSeek, SGLang,
-# llama.cpp and vLLM before 0.12.
-REASONING_FIELDS = ("reasoning", "reasoning_content")
 WITHOUT_CREDIT = "insufficient_quota"  # Code of an error of an account whose credit is used up
 
 
@@ -211,7 +208,8 @@ def _parts(message: Any) -> tuple[bool, str]:  # noqa: ANN401 - a message of ope
     Mistral's own server sends a list: chunks of the type `thinking`, and chunks of the type `text`.
     """
     content = message.content or ""
-    separated = any(getattr(message, name, None) for name in REASONING_FIELDS)
+    # The one is of vLLM, OpenRouter and Ollama, the other of DeepSeek, SGLang, llama.cpp and vLLM before 0.12.
+    separated = any(getattr(message, name, None) for name in ("reasoning", "reasoning_content"))
     if isinstance(content, list):
         separated = separated or any(chunk["type"] == "thinking" for chunk in content)
         content = "".join(chunk["text"] for chunk in content if chunk["type"] == "text")

@@ -27,9 +27,6 @@ from paranmt_hf.util.optional import require
 
 logger = logging.getLogger(__name__)
 
-ARCHITECTURES = ("marian", "m2m_100")
-CONVERSION = 1  # To be raised if the conversion changes, so that folders of an earlier version are not used
-
 
 class UnsupportedError(InputError):
     """CTranslate2 does not support this model with these settings; transformers does."""
@@ -48,7 +45,8 @@ def converted(checkpoint: Checkpoint) -> Path:
     """
     version = require("ctranslate2", "ctranslate2").__version__
     files = checkpoint.files
-    key = hashlib.sha256(f"{files.name}\n{files.revision}\n{version}\n{CONVERSION}".encode()).hexdigest()
+    # The last number is to be raised if the conversion changes, so that earlier folders are not used.
+    key = hashlib.sha256(f"{files.name}\n{files.revision}\n{version}\n1".encode()).hexdigest()
 
     def make(folder: Path) -> None:
         logger.info("converting %s for CTranslate2 into %s", files.name, folder)
@@ -74,10 +72,10 @@ def check_suitable(config: TranslatorConfig, checkpoint: Checkpoint) -> None:
             f"dtype {dtype!r} is not one that CTranslate2 can use on this {device}: {', '.join(sorted(supported))}"
         )
     model, name = checkpoint.config, checkpoint.files.name
-    if model.model_type not in ARCHITECTURES:
+    if model.model_type not in ("marian", "m2m_100"):
         raise UnsupportedError(
-            f"backend ctranslate2 takes {' and '.join(ARCHITECTURES)} models, and {name!r} is a {model.model_type} "
-            "model; use backend transformers"
+            f"backend ctranslate2 takes marian and m2m_100 models, and {name!r} is a {model.model_type} model; use "
+            "backend transformers"
         )
     # The converter cuts the last row and starts from zeros, which is right only for these.
     if model.model_type == "marian" and not (
