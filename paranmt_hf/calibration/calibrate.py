@@ -20,35 +20,28 @@ from paranmt_hf.encoders.model_folder import copy_model
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import files_checksum, locate
 from paranmt_hf.training.publish import rewrite_card
-from paranmt_hf.training.record import CALIBRATION_PICTURE
+from paranmt_hf.training.record import CALIBRATION_PICTURE, EncoderResult
 from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.optional import available
 from paranmt_hf.util.records import made_with
-from paranmt_hf.util.run import Result, result_folder, run
+from paranmt_hf.util.run import result_folder, run
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 logger = logging.getLogger(__name__)
-BINS = 15
-FEWEST = 10  # Pairs of each kind
 DIGITS = 6
-TARGET = 0.9  # The precision whose threshold the summary shows
 
 
-class Calibrated(Result[Calibration]):
+class Calibrated(EncoderResult[Calibration]):
     """A copy of an encoder with a calibration."""
-
-    def load(self) -> SentenceEncoder:
-        """Load the encoder."""
-        return load(self.folder)
 
     def summary(self) -> str:
         """Describe the data, the calibration error, and the cosine of a high precision."""
         record = self.record
         share = f"{record.positives:,} of {record.pairs:,} pairs are paraphrases ({record.prior:.1%})"
         try:
-            cosine = f"cosine {record.threshold(TARGET):.3f} and above: a precision of at least {TARGET:.0%}"
+            cosine = f"cosine {record.threshold(0.9):.3f} and above: a precision of at least 90%"
         except InputError as error:
             cosine = str(error)
         left_out = [
@@ -97,10 +90,10 @@ def calibrate(
             logger.info(f"{each.name}: left out, {reason}: {count:,}")
     pairs = sum(each.pairs for each in data)
     positives = sum(each.positives for each in data)
-    if min(positives, pairs - positives) < FEWEST:
+    if min(positives, pairs - positives) < 10:
         raise InputError(
-            f"{positives} of {pairs} rated pairs are paraphrases; expected at least {FEWEST} that are and {FEWEST} "
-            f"that are not: give more, or another `positive` than {positive:g} if they have scores",
+            f"{positives} of {pairs} rated pairs are paraphrases; expected at least 10 that are and 10 that are not: "
+            f"give more, or another `positive` than {positive:g} if they have scores",
             option="ratings",
         )
     settings = CalibrationSettings(files_checksum(located.folder), data, positive)
@@ -145,8 +138,8 @@ def fit(settings: CalibrationSettings, sets: Sequence[RatedPairs], encoder: Sent
     )
 
 
-def isotonic(cosines: np.ndarray, positive: np.ndarray) -> list[tuple[float, float]]:
-    """Fit an ascending curve from cosines [pair] to the share of positives [pair]; returns its corners.
+def isotonic(cosines: np.ndarray, positive: np.ndarray, digits: int = DIGITS) -> list[tuple[float, float]]:
+    """Fit an ascending curve from cosines [pair] to the share of positives [pair]; returns its corners, rounded.
 
     One more positive at the lowest cosine, and one more negative at the highest, keep it from 0 and 1, which no number
     of pairs can show.
@@ -155,9 +148,9 @@ def isotonic(cosines: np.ndarray, positive: np.ndarray) -> list[tuple[float, flo
 
     model = IsotonicRegression().fit([cosines.min(), *cosines, cosines.max()], [1, *positive, 0])
     # Of millions of pairs a share may be nearer to 0 or 1 than is written.
-    shares = model.y_thresholds_.clip(10**-DIGITS, 1 - 10**-DIGITS)
+    shares = model.y_thresholds_.clip(10**-digits, 1 - 10**-digits)
     corners = zip(model.X_thresholds_, shares, strict=True)
-    return [(round(float(cosine), DIGITS), round(float(share), DIGITS)) for cosine, share in corners]
+    return [(round(float(cosine), digits), round(float(share), digits)) for cosine, share in corners]
 
 
 def folds_of(left: Sequence[str], right: Sequence[str], folds: int, seed: int) -> Iterator[np.ndarray]:
@@ -177,7 +170,7 @@ def folds_of(left: Sequence[str], right: Sequence[str], folds: int, seed: int) -
         yield np.flatnonzero(parts == part)
 
 
-def reliability(probabilities: np.ndarray, positive: np.ndarray, bins: int = BINS) -> list[tuple[float, float, int]]:
+def reliability(probabilities: np.ndarray, positive: np.ndarray, bins: int = 15) -> list[tuple[float, float, int]]:
     """Mean probability, share of positives, and number of pairs of bins of equal count, by probability."""
     found = []
     for part in np.array_split(np.argsort(probabilities, kind="stable"), min(bins, len(probabilities))):

@@ -15,8 +15,6 @@ from paranmt_hf.training.record import AveragedModel, Mean, MeanRecord
 from paranmt_hf.util.run import result_folder, run
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 
@@ -88,11 +86,9 @@ def _kind(model: SentenceEncoder) -> tuple[Any, ...]:
     composition = take_apart(model)
     parts = []
     for part in composition.parts:
-        parts.append(([_described(module) for module in part.modules], part.vocabulary.units))
+        modules = []
+        for module in part.modules:
+            activation = getattr(module, "activation_function", getattr(module, "activation", ""))
+            modules.append(f"{type(module).__name__} {activation}")
+        parts.append((modules, part.vocabulary.units))
     return composition.name, parts
-
-
-def _described(module: nn.Module) -> str:
-    """Name of a module's class, and its activation if it has one."""
-    activation = getattr(module, "activation_function", getattr(module, "activation", ""))
-    return f"{type(module).__name__} {activation}"

@@ -28,11 +28,6 @@ from paranmt_hf.training.record import CALIBRATION_PICTURE, DISTILLATION_FILE, T
 from paranmt_hf.util.records import read_json
 from paranmt_hf.util.settings import option_words
 
-# The Hub's datasets of the same pairs, and the names of their tasks.
-BENCHMARKS = {f"STS{year}": (f"mteb/sts{year}-sts", f"STS{year}") for year in (12, 13, 14, 15, 16)}
-# Of sets that the weights were chosen on.
-CHOSEN_ON = "The weights were chosen on {names} (the development set), so these figures are no results."
-HALVES = "The 250 pairs of STS 2017 track 5 are also among those of STSB-dev and STSB-test."
 Made = Literal["trained", "sent2vec", "converted", "made"]
 
 
@@ -102,11 +97,16 @@ def encoder_card(values: Mapping[str, Any]) -> str:
     """
     results = None if values["results"] is None else Results.from_json(values["results"], "results")
     if results is not None and {DEVELOPMENT, "STSB-test"} <= {row.name for row in results.tables["Set"]}:
-        results = replace(results, notes=[*results.notes, HALVES])
-    held_out = [] if results is None else _development_sets(values, results)
+        halves = "The 250 pairs of STS 2017 track 5 are also among those of STSB-dev and STSB-test."
+        results = replace(results, notes=[*results.notes, halves])
+    # The sets whose content is that of the development set, whatever their names.
+    settings = (values.get("record") or {}).get("settings") or {}
+    checksum = settings.get("development_checksum")
+    held_out = [] if results is None else [name for name, found in results.data.items() if found == checksum]
     if results is not None and held_out:
         names = " and ".join(held_out)
-        results = replace(results, notes=[*results.notes, CHOSEN_ON.format(names=names)])
+        chosen_on = f"The weights were chosen on {names} (the development set), so these figures are no results."
+        results = replace(results, notes=[*results.notes, chosen_on])
     speed = None if results is None else results.speed
     license = License.parse(values["license"], listed=False) if values.get("license") else None
     shown = {
@@ -126,13 +126,6 @@ def encoder_card(values: Mapping[str, Any]) -> str:
         "rate": 0 if speed is None else round(float(f"{speed.sentences_per_second:.2g}")),
     }
     return render(values["made"], _header(values, license, results, held_out), shown)
-
-
-def _development_sets(values: Mapping[str, Any], results: Results) -> list[str]:
-    """Names of the sets whose content is that of the development set, whatever their names."""
-    settings = (values.get("record") or {}).get("settings") or {}
-    checksum = settings.get("development_checksum")
-    return [name for name, found in results.data.items() if found == checksum]
 
 
 def _header(
@@ -177,16 +170,14 @@ def eval_results(results: Results | None) -> str | None:
     """
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
-    entries = [
-        EvalResultEntry(
-            dataset_id=BENCHMARKS[row.name][0],
-            task_id=BENCHMARKS[row.name][1],
-            value=round(100 * row["all_spearman"], 2),
-            notes=f"Spearman's rho times 100 over all {row.items:,} pairs, cosine similarity",
-        )
-        for row in (results.tables["Year"] if results else ())
-        if row.name in BENCHMARKS
-    ]
+    entries = []
+    for row in results.tables["Year"] if results else ():
+        # The Hub has the pairs of these years.
+        if row.name in ("STS12", "STS13", "STS14", "STS15", "STS16"):
+            score = round(100 * row["all_spearman"], 2)
+            notes = f"Spearman's rho times 100 over all {row.items:,} pairs, cosine similarity"
+            dataset = f"mteb/{row.name.lower()}-sts"
+            entries.append(EvalResultEntry(dataset_id=dataset, task_id=row.name, value=score, notes=notes))
     return yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False) if entries else None
 
 

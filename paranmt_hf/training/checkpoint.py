@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 CHECKPOINT_SECONDS = 60.0  # Time between two checkpoints
 # In a folder of several files: the checksum of each, and the mark that all of them were written.
 SEAL, COMPLETE = "files.json", "complete"
-_OF_OTHERS = re.compile(r"rng_state_[1-9]\d*\.pth")
 
 
 def write_checkpoint(path: Path, tensors: Mapping[str, torch.Tensor | np.ndarray], state: dict[str, Any]) -> None:
@@ -85,8 +84,11 @@ def seal(folder: Path, state: dict[str, Any]) -> None:
     Rank 0 does this; the random states of other processes may not be written yet.
     """
     mark = json.dumps(state).encode()
-    own = [path for path in sorted(folder.iterdir()) if path.is_file() and not _OF_OTHERS.fullmatch(path.name)]
-    files = {path.name: checksum(path) for path in own if path.name not in (SEAL, COMPLETE)}
+    files = {}
+    for path in sorted(folder.iterdir()):
+        of_others = path.name in (SEAL, COMPLETE) or re.fullmatch(r"rng_state_[1-9]\d*\.pth", path.name)
+        if path.is_file() and not of_others:
+            files[path.name] = checksum(path)
     write_bytes(folder / SEAL, json.dumps({**files, COMPLETE: hashlib.sha256(mark).hexdigest()}).encode())
     # The mark is written last: a checkpoint without it is incomplete and ignored.
     write_bytes(folder / COMPLETE, mark)
@@ -94,16 +96,16 @@ def seal(folder: Path, state: dict[str, Any]) -> None:
 
 def read_sealed(folder: Path) -> Any:  # noqa: ANN401 - what `seal` was given
     """Read the mark of a checkpoint; one with a missing or changed file is rejected."""
-    advice = f"remove {folder} and run again, which continues from the checkpoint before, or from the start"
+    damaged = folder / SEAL
     try:
         known: dict[str, str] = from_json(dict[str, str], read_json(folder / SEAL, "a checkpoint"), folder / SEAL)
-    except InputError:
-        raise InputError(f"{folder / SEAL} is missing or damaged; {advice}") from None
-    for name, digest in known.items():
-        if not (folder / name).is_file() or checksum(folder / name) != digest:
-            raise InputError(f"{folder / name} is missing or damaged; {advice}")
-    if COMPLETE not in known:
-        raise InputError(f"{folder / SEAL} does not list {COMPLETE}; {advice}")
+        for name in {COMPLETE: "", **known}:
+            damaged = folder / name
+            if checksum(damaged) != known[name]:
+                raise ValueError(name)
+    except (OSError, ValueError, KeyError):
+        advice = f"remove {folder} and run again, which continues from the checkpoint before, or from the start"
+        raise InputError(f"{damaged} is missing or damaged; {advice}", path=damaged) from None
     return json.loads((folder / COMPLETE).read_bytes())
 
 

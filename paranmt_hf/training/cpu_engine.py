@@ -33,9 +33,6 @@ from paranmt_hf.training.step_kernels import (
 from paranmt_hf.training.teacher import TeacherVectors
 
 BETAS = np.float32(BETA1), np.float32(BETA2)
-# Up to this share of `clip`, squared, the pull of rows that a step does not read is left out of the norm of gradients.
-# It is computed from where sentences left a row, from which Adam's momentum may carry it on, hence the margin.
-NEGLIGIBLE = 1e-8
 
 
 class CpuTable:
@@ -103,7 +100,9 @@ class CpuTable:
         """
         assert self._forward is not None
         units, lengths = self._forward
-        if self._clip and self._pull.strength**2 * self._pull.distances.sum() > NEGLIGIBLE * self._clip**2:
+        # Up to a small share of `clip` the pull of rows that a step does not read is left out of the norm. It is
+        # computed from where sentences left a row, from which Adam's momentum may carry it on, hence the margin.
+        if self._clip and self._pull.strength**2 * self._pull.distances.sum() > 1e-8 * self._clip**2:
             # The norm is that of all rows that have moved.
             moved = np.flatnonzero(self._table.last).astype(np.int32)
             others = np.setdiff1d(moved, units.rows, assume_unique=True)
@@ -167,8 +166,14 @@ class CpuEngine:
 
     def train_on(self, mega: MegaBatch, generator: np.random.Generator) -> list[float]:
         """Mine negatives once, then perform one step for each mini-batch; returns the loss of each."""
-        config = self.config
-        chosen = self._choose(mega, generator) if config.margin_weight else None
+        config, chosen = self.config, None
+        if config.margin_weight:
+            vectors = None
+            if config.negatives != "rand":
+                vectors = torch.from_numpy(self.encode(mega))
+                if not torch.isfinite(vectors.square().sum(dim=1)).all():
+                    raise diverged(f"{self.tables[0].step + 1}", float("nan"))
+            chosen = select_negatives(vectors, mega.keys, config, generator)
         losses = []
         for start in range(0, mega.pairs, config.batch_size):
             pairs = np.arange(start, min(start + config.batch_size, mega.pairs))
@@ -185,15 +190,6 @@ class CpuEngine:
         for table in self.tables:
             table.add_means(mega.bags[table.reader], chosen, vectors)
         return vectors
-
-    def _choose(self, mega: MegaBatch, generator: np.random.Generator) -> np.ndarray:
-        """Choose the negative of each sentence; see `select_negatives`."""
-        vectors = None
-        if self.config.negatives != "rand":
-            vectors = torch.from_numpy(self.encode(mega))
-            if not torch.isfinite(vectors.square().sum(dim=1)).all():
-                raise diverged(f"{self.tables[0].step + 1}", float("nan"))
-        return select_negatives(vectors, mega.keys, self.config, generator)
 
     def _step(self, mega: MegaBatch, sentences: np.ndarray) -> float:
         """Perform one step on sentences [role, pair]: s, s' and, with a margin loss, t and t'."""

@@ -55,6 +55,7 @@ class Epochs:
     def __init__(self, engine: Engine, source: MegaBatches, folder: Path, evaluate: Evaluate | None = None) -> None:
         self.engine, self.source, self.evaluate = engine, source, evaluate
         self.config = engine.config
+        self._tables: list[CpuTable | DeviceOptimizer] = list(engine.optimizers)
         self.history = History()
         self._folder = folder
         self._checkpoint = folder / "checkpoint.safetensors"
@@ -84,8 +85,10 @@ class Epochs:
         # If the encoder cannot be written, nothing is lost.
         self._save()
         self._catch_up()
-        if self.evaluate is not None:
-            self._load_best()
+        best = read_checkpoint(self._best) if self.evaluate is not None else None
+        if best is not None:
+            for index, table in enumerate(self._tables):
+                table.weight.copy_(best[0][f"{index}"])
         return self.history
 
     def _run_epoch(self, progress: Progress, reporter: Reporter) -> None:
@@ -122,10 +125,6 @@ class Epochs:
         return _ahead(engine.prepare(mega, self._generator(number)) for number, mega in numbered)
 
     @property
-    def _tables(self) -> list[CpuTable | DeviceOptimizer]:
-        return list(self.engine.optimizers)
-
-    @property
     def _step(self) -> int:
         return self._tables[0].step
 
@@ -138,12 +137,6 @@ class Epochs:
         if self.evaluate is not None and self.history.add_score(self._step, self.evaluate()):
             weights = {f"{index}": table.weight for index, table in enumerate(self._tables)}
             write_checkpoint(self._best, weights, {"step": self._step})
-
-    def _load_best(self) -> None:
-        best = read_checkpoint(self._best)
-        if best is not None:
-            for index, table in enumerate(self._tables):
-                table.weight.copy_(best[0][f"{index}"])
 
     def _save(self) -> None:
         tensors: dict[str, torch.Tensor] = {}

@@ -100,7 +100,6 @@ def find_inputs(
     """
     teachers = list(_named_teachers(config).values())
     _check_given(data, text, columns, config, selection)
-    _check_device(config)
     for name in teachers:
         check_name(name)
     if encoder.init_from:
@@ -125,29 +124,27 @@ def find_inputs(
 
 
 def _check_given(data: object, text: object, columns: object, config: TrainConfig, selection: PairSelection) -> None:
-    """Reject data that do not fit the settings; arguments as in `train`."""
+    """Reject data that do not fit the settings, and a GPU that is not there; arguments as in `train`."""
+    problem: tuple[str, str | None] | None = None
     if text is not None and config.margin_weight:
-        raise InputError(
+        problem = (
             "`text` has sentences without paraphrases, which only a teacher helps to learn from; give `teacher`, "
             "leave `teacher_weight` at 1.0, and train on pairs afterwards (`init_from`)",
-            option="text",
+            "text",
         )
-    if data is None and text is None:
-        raise InputError("there is nothing to train on: give pairs as `data`, or sentences as `text` with a `teacher`")
-    if data is None and columns:
-        raise InputError("`columns` are those of pairs; give some as `data`", option="columns")
-    if data is None and selection != PairSelection():
-        raise InputError("options that choose pairs need pairs; give some as `data`", option="data")
-
-
-def _check_device(config: TrainConfig) -> None:
-    if config.device == "cuda":
+    elif data is None and text is None:
+        problem = "there is nothing to train on: give pairs as `data`, or sentences as `text` with a `teacher`", None
+    elif data is None and columns:
+        problem = "`columns` are those of pairs; give some as `data`", "columns"
+    elif data is None and selection != PairSelection():
+        problem = "options that choose pairs need pairs; give some as `data`", "data"
+    elif config.device == "cuda":
         import torch
 
         if not torch.cuda.is_available():
-            raise InputError(
-                "`device` cuda: there is no GPU that torch can use; leave it out, or choose cpu", option="device"
-            )
+            problem = "`device` cuda: there is no GPU that torch can use; leave it out, or choose cpu", "device"
+    if problem is not None:
+        raise InputError(problem[0], option=problem[1])
 
 
 def resolve_encoder(encoder: EncoderConfig) -> tuple[EncoderConfig, SentenceEncoder | None, Path | None]:

@@ -26,11 +26,6 @@ if TYPE_CHECKING:
     from paranmt_hf.training.teacher import TeacherVectors
 
 SHORTEST = 1e-12  # The smallest divisor of a vector, as in `torch.nn.functional.normalize`
-# Weight of a pair that the teacher finds unlike, next to pairs that weigh their cosine.
-LEAST_WEIGHT = 0.05
-COPY_COSINE = 1 - 1e-6  # A teacher's cosine above this is that of a sentence with its copy, rounding aside
-# exp of this is 0, and the logarithm stays finite.
-MASKED = -1e4
 
 
 def margin_loss(
@@ -109,7 +104,7 @@ def similarity_loss(vectors: torch.Tensor, teacher: torch.Tensor, *, weighted: b
     cosines = wanted @ wanted.T
     squares = (student @ student.T - cosines).fill_diagonal_(0).square()
     if weighted:
-        squares = squares * (cosines.clamp(min=0) + LEAST_WEIGHT)
+        squares = squares * (cosines.clamp(min=0) + 0.05)
     count = len(vectors)
     return squares.sum() / max(1, count * (count - 1))
 
@@ -124,9 +119,12 @@ def listwise_loss(vectors: torch.Tensor, teacher: torch.Tensor, temperature: flo
     """
     student, wanted = normalize(vectors, dim=1), normalize(teacher, dim=1)
     cosines = wanted @ wanted.T
-    copies = (cosines > COPY_COSINE).fill_diagonal_(True)
-    spread = (cosines / temperature).masked_fill(copies, MASKED).softmax(dim=1)
-    own = ((student @ student.T) / temperature).masked_fill(copies, MASKED).log_softmax(dim=1)
+    # Rounding aside, only a copy has such a cosine.
+    copies = (cosines > 1 - 1e-6).fill_diagonal_(True)
+    # exp of this is 0, and the logarithm stays finite.
+    masked = -1e4
+    spread = (cosines / temperature).masked_fill(copies, masked).softmax(dim=1)
+    own = ((student @ student.T) / temperature).masked_fill(copies, masked).log_softmax(dim=1)
     return -temperature * (spread * own).sum(dim=1).mean()
 
 

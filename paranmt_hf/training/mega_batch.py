@@ -35,7 +35,6 @@ SEGMENT = 128  # Sentences of which the best one is kept
 EXCLUDED = np.float32(-2)
 NONE = np.int32(-1.5 * (1 << 24))
 SLACK = 32.0  # The largest error of float32 itself, in a similarity and the lengths of its vectors, in units of 2^-24
-BLOCK_NUMBERS = 1 << 28  # Similarities of a block on a GPU: 1 GB in float32
 TILE = 4 * SEGMENT  # Sentences of the rows and columns of a tile, whole segments: its int32 products take a megabyte
 # Best sentences that are kept for each sentence: the segments of more than 8,192 sentences share them.
 SLOTS = 64
@@ -130,7 +129,8 @@ def hardest(
     """
     unit = normalize(vectors, dim=1)
     count = len(unit)
-    block = block or max(1, BLOCK_NUMBERS // max(1, count))
+    # 1 GB of similarities in float32.
+    block = block or max(1, (1 << 28) // max(1, count))
     chosen = []
     for start in range(0, count, block):
         stop = min(start + block, count)

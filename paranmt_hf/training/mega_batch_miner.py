@@ -91,7 +91,14 @@ class MegaBatchMiner:
             mega_batch=mega_batch, negatives=negatives, one_sided=one_sided, seed=seed, mining_precision="float32"
         )
         for side in SIDES:
-            _refuse_null(pairs, side)
+            if not pairs.data.column(side).null_count:
+                continue
+            nulls = pairs.select_columns(side).with_format("arrow")[:][side].is_null().to_numpy()
+            if nulls.any():
+                place = int(nulls.argmax())
+                raise InputError(
+                    f"the {side} at index {place:,} is none; leave out the pairs without text", option="pairs"
+                )
         self._model = model
         self._pairs = pairs.select_columns(list(SIDES)).add_column("row", np.arange(len(pairs)))
         # Negatives of each pair of the current mega-batch.
@@ -138,15 +145,6 @@ class MegaBatchMiner:
             for row, own in zip(rows[whole].tolist(), chosen[whole].tolist(), strict=True)
         }
         return rows[whole]
-
-
-def _refuse_null(pairs: datasets.Dataset, side: str) -> None:
-    """Reject pairs of which a side is null."""
-    if not pairs.data.column(side).null_count:
-        return
-    nulls = pairs.select_columns(side).with_format("arrow")[:][side].is_null().to_numpy()
-    for place in np.flatnonzero(nulls).tolist():
-        raise InputError(f"the {side} at index {place:,} is none; leave out the pairs without text", option="pairs")
 
 
 class _MegaBatchSampler(DefaultBatchSampler):

@@ -16,9 +16,6 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.pair_store import MegaBatch, PairStore
 from paranmt_hf.training.teacher import TeacherVectors
 
-# Rows that are converted to 32 bits at a time; those of a processor stay in its cache
-WIDENED_ROWS = {"cpu": 256, "cuda": 250_000}
-
 
 class NeighbourBatches:
     """Stored pairs in mega-batches whose mini-batches are neighbours for a teacher.
@@ -40,7 +37,13 @@ class NeighbourBatches:
             # An odd sentence is left out, so that batches keep their sizes.
             self._items = first[: len(first) // 2 * 2, None]
         self.pairs = self._items.size // 2
-        self._vectors = _near(torch.from_numpy(teacher.directions(self._everything.keys[self._items])), device)
+        self._vectors = torch.from_numpy(teacher.directions(self._everything.keys[self._items]))
+        # At most a third of the memory of a GPU, free or not: free memory would differ between runs, and with it the
+        # rounding of products, and the order.
+        if device.type == "cuda" and (
+            3 * self._vectors.nbytes < torch.cuda.get_device_properties(device).total_memory
+        ):
+            self._vectors = self._vectors.to(device)
 
     def mega_batches(self, size: int, *, seed: int, epoch: int, start: int = 0) -> Iterator[MegaBatch]:
         """Read an epoch in mega-batches of `size` pairs, after the first `start` ones; see `neighbour_order`."""
@@ -48,18 +51,13 @@ class NeighbourBatches:
         batch, mega = 2 * self._batch_size // per_pair, 2 * size // per_pair
         order = neighbour_order(self._vectors, batch, np.random.default_rng([seed, epoch, 0, 2]))
         for low in range(start * mega, len(order), mega):
-            yield self._everything.take(_references_first(self._items[order[low : low + mega]], batch))
-
-
-def _references_first(items: np.ndarray, size: int) -> np.ndarray:
-    """Order the sentences of items [item, sentence] as those of a mega-batch: all first sides before all second ones.
-
-    Items of one sentence form pairs inside their mini-batch of `size` items.
-    """
-    if items.shape[1] == 1:
-        batches = np.split(items[:, 0], range(size, len(items), size))
-        items = np.concatenate([np.stack(np.split(batch, 2), axis=1) for batch in batches])
-    return items.T.ravel()
+            items = self._items[order[low : low + mega]]
+            if per_pair == 1:
+                # Two sentences of a mini-batch form a pair.
+                batches = np.split(items[:, 0], range(batch, len(items), batch))
+                items = np.concatenate([np.stack(np.split(part, 2), axis=1) for part in batches])
+            # All first sides before all second ones.
+            yield self._everything.take(items.T.ravel())
 
 
 def neighbour_order(vectors: torch.Tensor, size: int, generator: np.random.Generator) -> np.ndarray:
@@ -86,15 +84,7 @@ def neighbour_order(vectors: torch.Tensor, size: int, generator: np.random.Gener
 
 def along(vectors: torch.Tensor, items: np.ndarray, direction: torch.Tensor) -> np.ndarray:
     """Projection of some items [item] of `vectors` on a direction [dimension]: [item], float32."""
-    parts = torch.from_numpy(items).to(vectors.device).split(WIDENED_ROWS[vectors.device.type])
+    # Rows that are converted to 32 bits at a time; those of a processor stay in its cache.
+    rows = 256 if vectors.device.type == "cpu" else 250_000
+    parts = torch.from_numpy(items).to(vectors.device).split(rows)
     return torch.cat([vectors[part].float() @ direction for part in parts]).cpu().numpy()
-
-
-def _near(vectors: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """Copy vectors to a GPU if they take at most a third of its memory; they stay on the host otherwise.
-
-    Free memory would differ between runs, and with it the rounding of products, and the order.
-    """
-    if device.type == "cuda" and 3 * vectors.nbytes < torch.cuda.get_device_properties(device).total_memory:
-        return vectors.to(device)
-    return vectors

@@ -17,12 +17,9 @@ from paranmt_hf.encoders.units import Lookup
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.identity import TokenHashes, sentence_keys
 from paranmt_hf.text.tokens import Bags, TokenTable
-from paranmt_hf.util.files import ChecksummedFile, checksum, parse_json, write_bytes, writing
+from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes, writing
+from paranmt_hf.util.records import read_json
 
-# Pairs are shuffled in blocks of neighbours, and a buffer of blocks is shuffled pair by pair.
-BLOCK_PAIRS = 1024
-BUFFER_BLOCKS = 256
-READ_UNITS = 1 << 24  # Units that are read together
 ABOUT, KEYS = "pairs.json", "keys"
 
 
@@ -55,22 +52,16 @@ class PairStore:
     """
 
     unit = "pairs"
+    # Pairs are shuffled in blocks of neighbours, and a buffer of blocks is shuffled pair by pair.
+    block_pairs, buffer_blocks = 1024, 256
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        try:
-            about = parse_json((folder / ABOUT).read_text(encoding="utf8"))
-            self.pairs: int = about["pairs"]
-            self.left_out: dict[str, int] = about["left_out"]
-            self._rows: dict[str, int] = about["readers"]
-            self._checksums: dict[str, str] = about["sha256"]
-        except (OSError, ValueError, KeyError, TypeError):
-            raise InputError(f"{folder} is damaged; remove that folder and run again", path=folder) from None
-
-    @staticmethod
-    def is_complete(folder: Path) -> bool:
-        """Whether `write_pairs` finished writing a folder."""
-        return (folder / ABOUT).exists()
+        about = read_json(folder / ABOUT, "pairs of a training run")
+        self.pairs: int = about["pairs"]
+        self.left_out: dict[str, int] = about["left_out"]
+        self._rows: dict[str, int] = about["readers"]
+        self._checksums: dict[str, str] = about["sha256"]
 
     def is_whole(self) -> bool:
         """Whether every file is intact; reads all of them."""
@@ -90,9 +81,9 @@ class PairStore:
     def rows_of(self, reader: str) -> np.ndarray:
         """Distinct rows of the pairs under a reader [row], ascending, int64."""
         rows = self.everything().bags[reader].rows
-        used = np.zeros(self._rows[reader], bool)
-        for start in range(0, len(rows), READ_UNITS):
-            used[rows[start : start + READ_UNITS]] = True
+        used, together = np.zeros(self._rows[reader], bool), 1 << 24
+        for start in range(0, len(rows), together):
+            used[rows[start : start + together]] = True
         return np.flatnonzero(used)
 
     def everything(self) -> MegaBatch:
@@ -110,7 +101,12 @@ class PairStore:
         """
         everything, skipped = self.everything(), start * size
         waiting = np.empty(0, np.int64)
-        for order in self._shuffled(seed, epoch):
+        blocks = np.random.default_rng([seed, epoch]).permutation(-(-self.pairs // self.block_pairs))
+        for index, low in enumerate(range(0, len(blocks), self.buffer_blocks)):
+            first = self.block_pairs * blocks[low : low + self.buffer_blocks]
+            pairs = (first[:, None] + np.arange(self.block_pairs)).ravel()
+            pairs = pairs[pairs < self.pairs]
+            order = pairs[np.random.default_rng([seed, epoch, index]).permutation(len(pairs))]
             waiting = np.concatenate([waiting, order[skipped:]])
             skipped = max(0, skipped - len(order))
             while len(waiting) >= size:
@@ -119,19 +115,8 @@ class PairStore:
         if len(waiting):
             yield _choose(everything, waiting)
 
-    def _shuffled(self, seed: int, epoch: int) -> Iterator[np.ndarray]:
-        """The pairs of each buffer of blocks, shuffled [pair]."""
-        blocks = np.random.default_rng([seed, epoch]).permutation(-(-self.pairs // BLOCK_PAIRS))
-        for index, low in enumerate(range(0, len(blocks), BUFFER_BLOCKS)):
-            pairs = (blocks[low : low + BUFFER_BLOCKS, None] * BLOCK_PAIRS + np.arange(BLOCK_PAIRS)).ravel()
-            pairs = pairs[pairs < self.pairs]
-            yield pairs[np.random.default_rng([seed, epoch, index]).permutation(len(pairs))]
-
     def _mapped(self, name: str, kind: type[np.generic], count: int) -> np.ndarray:
-        path = self._folder / name
-        if path.stat().st_size < count * np.dtype(kind).itemsize:
-            raise InputError(f"{self._folder} is cut off; remove that folder and run again", path=self._folder)
-        return np.memmap(path, kind, "r", shape=(count,)) if count else np.empty(0, kind)
+        return np.memmap(self._folder / name, kind, "r", shape=(count,)) if count else np.empty(0, kind)
 
 
 def _choose(everything: MegaBatch, pairs: np.ndarray) -> MegaBatch:

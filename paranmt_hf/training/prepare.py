@@ -24,7 +24,7 @@ from paranmt_hf.errors import InputError, UnfitError
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.text.word_vectors import UNKNOWN_WORDS, WordVectors, read_vectors
 from paranmt_hf.training.inputs import TrainingInputs
-from paranmt_hf.training.pair_store import PairStore, write_pairs
+from paranmt_hf.training.pair_store import ABOUT, PairStore, write_pairs
 from paranmt_hf.training.teacher import TeacherVectors, teach_all
 from paranmt_hf.training.text import PairsAndText, log_left_out
 from paranmt_hf.training.token_store import TokenStore, keys_are_whole, write_tokens
@@ -54,7 +54,7 @@ def prepare_training(
 
 def _kept(inputs: TrainingInputs, work: Path) -> tuple[SentenceEncoder, PairStore] | None:
     """Read the encoder and the pairs that an earlier run made; None if there are none, or if they are damaged."""
-    if not (work / INITIAL_CHECKSUM).exists() or not PairStore.is_complete(work / PAIRS):
+    if not (work / INITIAL_CHECKSUM).exists() or not (work / PAIRS / ABOUT).exists():
         return None
     try:
         store, initial = PairStore(work / PAIRS), locate(work / INITIAL)
@@ -76,21 +76,23 @@ def _make(inputs: TrainingInputs, work: Path) -> tuple[SentenceEncoder, PairStor
     counter = UnitCounter([] if inputs.start is not None else inputs.encoder.kinds)
     batches = ((table[SIDES[0]], table[SIDES[1]]) for table in inputs.pairs.batches())
     tokens = write_tokens(batches, work / TOKENS, counter.add)
-    model = inputs.start or _build(inputs, counter.result())
-    _save_initial(model, work)
+    counts = counter.result()
+    if inputs.start is None and not any(counts.values()):
+        raise InputError(
+            f"nothing to train on: {inputs.pairs.left_out}; check the data and the options that select them"
+        )
+    model = inputs.start or build_for(inputs.encoder, counts, inputs.vectors, seed=inputs.config.seed)
+    initial, mark = work / INITIAL, work / INITIAL_CHECKSUM
+    # Without the checksum the folder does not count.
+    mark.unlink(missing_ok=True)
+    shutil.rmtree(initial, ignore_errors=True)
+    save(model, initial)
+    write_bytes(mark, locate(initial).revision.encode())
     # As a resumed run reads it, so that it ends with the same bytes.
     model = trainable(model)
     store = _store(tokens, work / PAIRS, model, inputs)
     tokens.drop_tokens()
     return model, store
-
-
-def _build(inputs: TrainingInputs, counts: Mapping[UnitKind, Counter[str]]) -> SentenceEncoder:
-    if not any(counts.values()):
-        raise InputError(
-            f"nothing to train on: {inputs.pairs.left_out}; check the data and the options that select them"
-        )
-    return build_for(inputs.encoder, counts, inputs.vectors, seed=inputs.config.seed)
 
 
 def build_for(
@@ -126,14 +128,6 @@ def _vectors(config: EncoderConfig, counts: Mapping[UnitKind, Counter[str]], pat
     return vectors
 
 
-def _save_initial(model: SentenceEncoder, work: Path) -> None:
-    """Write the encoder with its initial weights, and its checksum, without which the folder does not count."""
-    (work / INITIAL_CHECKSUM).unlink(missing_ok=True)
-    shutil.rmtree(work / INITIAL, ignore_errors=True)
-    save(model, work / INITIAL)
-    write_bytes(work / INITIAL_CHECKSUM, locate(work / INITIAL).revision.encode())
-
-
 def _store(tokens: TokenStore, folder: Path, model: SentenceEncoder, inputs: TrainingInputs) -> PairStore:
     """Write the pairs as rows of the encoder's tables."""
     readers: dict[str, Lookup] = {}
@@ -142,8 +136,7 @@ def _store(tokens: TokenStore, folder: Path, model: SentenceEncoder, inputs: Tra
     reasons, unit = inputs.pairs.left_out_by, inputs.pairs.unit
     store = write_pairs(tokens.tables(), folder, readers, left_out=reasons, unit=unit)
     log_left_out(store.left_out)
-    if isinstance(inputs.pairs, PairsAndText):
-        logger.info(f"training on {counted(store.sentences, 'sentence')}")
-    else:
-        logger.info(f"training on {counted(store.pairs, 'pair')}")
+    of_text = isinstance(inputs.pairs, PairsAndText)
+    size = counted(store.sentences, "sentence") if of_text else counted(store.pairs, "pair")
+    logger.info(f"training on {size}")
     return store

@@ -17,9 +17,6 @@ from paranmt_hf.util.processes import process_count
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
-STEP_TIMEOUT = timedelta(minutes=10)  # How long processes wait for each other during training
-RANK_0_TIMEOUT = timedelta(days=7)  # How long they wait for what rank 0 does alone, such as reading a corpus
-
 
 def wait_for_all(device: str | None) -> None:
     """Wait until every process calls this, however long the others take; `device` is that of the settings."""
@@ -66,8 +63,9 @@ def _patient_group(device: str | None) -> ProcessGroup:
         torch.cuda.set_device(rank)
         backend = "cpu:gloo,cuda:nccl"
     try:
-        distributed.init_process_group(backend, timeout=STEP_TIMEOUT)
-        group = distributed.new_group(timeout=RANK_0_TIMEOUT, backend="gloo")
+        distributed.init_process_group(backend, timeout=timedelta(minutes=10))
+        # Rank 0 alone may read a corpus for days.
+        group = distributed.new_group(timeout=timedelta(days=7), backend="gloo")
     except (RuntimeError, ValueError) as error:
         reason = str(error).split("\n")[0]
         raise InputError(

@@ -37,24 +37,21 @@ from paranmt_hf.training.record import (
 from paranmt_hf.util.records import Record
 
 RESULTS_FILE = ".eval_results/sts.yaml"
-PICTURES = (TRAINING_PICTURE, CALIBRATION_PICTURE)
 # Files of an encoder besides those of its modules.
 _OF_MODELS = {
     "modules.json",
     "config_sentence_transformers.json",
-    *PICTURES,
+    TRAINING_PICTURE,
+    CALIBRATION_PICTURE,
     CALIBRATION_FILE,
     DISTILLATION_FILE,
     *KINDS,
 }
-_CODE_FILES = re.compile(r"paranmt_\w+\.py")
-# Sentences whose vectors show whether a folder and its published files are one model.
-PROBE = ["A man is playing a guitar.", "Isn't it 3.5 km to the town?", ""]
 
 
 def belongs_to_an_encoder(path: str) -> bool:
     """Whether a file of a repository belongs to a published encoder."""
-    return path == RESULTS_FILE or _is_model_file(path) or bool(_CODE_FILES.fullmatch(path))
+    return path == RESULTS_FILE or _is_model_file(path) or bool(re.fullmatch(r"paranmt_\w+\.py", path))
 
 
 def _is_model_file(path: str) -> bool:
@@ -98,9 +95,10 @@ def _plan(
                 "and calibrate the encoder again",
                 path=folder,
             )
+        probe = ["A man is playing a guitar.", "Isn't it 3.5 km to the town?", ""]
         # Links to files that were checked where they are.
-        vectors = load(Model(folder.name, staged, ""), device="cpu").encode(PROBE, show_progress_bar=False)
-        expected = encoder.encode(PROBE, show_progress_bar=False)
+        vectors = load(Model(folder.name, staged, ""), device="cpu").encode(probe, show_progress_bar=False)
+        expected = encoder.encode(probe, show_progress_bar=False)
         if not np.array_equal(vectors, expected) or not np.isfinite(vectors).all():
             raise InputError(
                 f"{folder} gives vectors that differ from those of its published files; train or copy it again",

@@ -17,7 +17,6 @@ from paranmt_hf.util.wording import perhaps
 from paranmt_hf.util.yaml_files import read_yaml
 
 RECIPES = ASSETS / "recipes"
-SHARED = ("seed", "device", "report_to")  # Settings of the first step that hold for the second too
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Recipe:
         The recipe draws some of the pairs that are chosen, unless their number is limited already.
         """
         values = values_for([TrainConfig, PairSelection], self.then, "recipe")
-        shared = {name: getattr(config, name) for name in SHARED}
+        shared = {name: getattr(config, name) for name in ("seed", "device", "report_to")}
         selection = selection or PairSelection()
         if not selection.max_pairs and not selection.first_pairs:
             selection = replace(selection, **values[1])

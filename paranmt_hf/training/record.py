@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.optional import available
@@ -19,10 +18,9 @@ from paranmt_hf.util.wording import counted
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
-TRAINING_FILE, TRAINING_PICTURE, CALIBRATION_PICTURE = "training.json", "training.png", "calibration.png"
+TRAINING_PICTURE, CALIBRATION_PICTURE = "training.png", "calibration.png"
 DISTILLATION_FILE = "distillation.json"  # Of a distilled encoder, next to the file of its last step
-MAX_LOSSES = 4000  # Enough for a picture; an even number
-OTHER_INPUTS = {"teacher", "second_teacher", "text"}  # Names of inputs of a run that are not settings of the encoder
+R = TypeVar("R", bound=Record)
 
 
 @dataclass
@@ -70,8 +68,8 @@ class History:
 
 
 def thinned(losses: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    """Average neighbours when there are `MAX_LOSSES`."""
-    if len(losses) < MAX_LOSSES:
+    """Average neighbours when there are 4,000, which are enough for a picture."""
+    if len(losses) < 4000:
         return losses
     pairs = zip(losses[::2], losses[1::2], strict=True)
     return [(later, (first + second) / 2) for (_, first), (later, second) in pairs]
@@ -123,7 +121,7 @@ class TrainingSettings:
 class TrainingRecord(Record):
     """The content of the `training.json` of a model that was trained on pairs."""
 
-    FILE: ClassVar[str] = TRAINING_FILE
+    FILE: ClassVar[str] = "training.json"
     KIND: ClassVar[str] = "an encoder trained on pairs (`paranmt train`)"
 
     settings: TrainingSettings  # What determines the model
@@ -140,27 +138,22 @@ class TrainingRecord(Record):
     # The models that this is the mean of; the other fields are those of the last one
     mean_of: list[AveragedModel] | None = None
 
-    @classmethod
-    def from_json(cls, values: Any, where: Path | str) -> TrainingRecord:  # noqa: ANN401
-        """Build a record from parsed JSON; `where` is the file, for errors."""
-        record = super().from_json(values, where)
-        known = {entry.name for entry in fields(EncoderConfig)} | OTHER_INPUTS
-        if others := sorted(record.inputs.keys() - known):
-            raise InputError(f"{where} names the input {others[0]!r}, which this version of paranmt-hf does not know")
-        return record
-
     def for_card(self) -> dict[str, Any]:
         """Return what a card shows: everything except the course of loss and score."""
         history = {name: getattr(self.history, name) for name in ("pairs", "seconds", "best_step")}
         return {**self.to_json(), "history": history}
 
 
-class Trained(Result[TrainingRecord]):
-    """A trained encoder."""
+class EncoderResult(Result[R]):
+    """A folder with an encoder."""
 
     def load(self) -> SentenceEncoder:
         """Load the encoder."""
         return load(self.folder)
+
+
+class Trained(EncoderResult[TrainingRecord]):
+    """A trained encoder."""
 
     def summary(self) -> str:
         """Size, training time and scores in a few lines."""
@@ -196,12 +189,8 @@ class MeanRecord(TrainingRecord):
         return as_json({"mean_of": self.mean_of or []})
 
 
-class Mean(Result[MeanRecord]):
+class Mean(EncoderResult[MeanRecord]):
     """The mean of several encoders."""
-
-    def load(self) -> SentenceEncoder:
-        """Load the encoder."""
-        return load(self.folder)
 
     def summary(self) -> str:
         """Name the encoder, with its dimension and the call that loads it."""

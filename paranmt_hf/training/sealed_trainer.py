@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 from torch import nn
 from transformers import PrinterCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from paranmt_hf.errors import InputError
 from paranmt_hf.training.checkpoint import (
     COMPLETE,
     read_checkpoint,
@@ -72,8 +71,7 @@ class SealedCheckpoints:
 
     def _load_from_checkpoint(self, checkpoint_path: str, model: nn.Module | None = None) -> None:
         found = read_checkpoint(Path(checkpoint_path) / WEIGHTS)
-        if found is None:
-            raise InputError(f"{checkpoint_path} has no {WEIGHTS}; remove it and run again")
+        assert found is not None, "the seal was read before, which lists this file"
         set_weights(self.model, found[0])
 
     def run_from(self, checkpoint: Path | None, *, over: bool) -> None:
@@ -87,19 +85,13 @@ class SealedCheckpoints:
     def last_checkpoint(self) -> Path | None:
         """Find the last complete checkpoint; incomplete ones are removed."""
         folder = Path(str(self.args.output_dir))
-        found = last_checkpoint(folder)
+        whole = [path.parent for path in folder.glob(f"checkpoint-*/{COMPLETE}")]
         if self.args.process_index == 0:
             # Even if no checkpoint is complete: an incomplete one of a later step would displace those that follow.
             for path in folder.glob("checkpoint-*"):
                 if not (path / COMPLETE).exists():
                     shutil.rmtree(path)
-        return found
-
-
-def last_checkpoint(folder: Path) -> Path | None:
-    """Find the last complete checkpoint in the folder of a trainer."""
-    whole = [path.parent for path in folder.glob(f"checkpoint-*/{COMPLETE}")]
-    return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+        return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
 
 
 class CourseCallback(TrainerCallback):

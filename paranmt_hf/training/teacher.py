@@ -38,7 +38,6 @@ Keyed = tuple[np.ndarray, pa.Array | pa.ChunkedArray]
 PART_SENTENCES = 10_000  # Sentences of a file of the cache, the most that an interruption loses
 # Sentences of a batch; on a CPU the states of a small one stay in its cache
 CPU_BATCH, GPU_BATCH = 32, 512
-SPREAD_PAIRS = 20_000  # Pairs of sentences whose cosines measure the spread of a teacher
 
 
 class TeacherVectors:
@@ -66,8 +65,8 @@ class TeacherVectors:
         return sums
 
     def spread(self, keys: np.ndarray) -> float:
-        """Standard deviation of the cosines of random pairs among some sentences [sentence]."""
-        pairs = np.random.default_rng(1).integers(0, len(keys), (SPREAD_PAIRS, 2))
+        """Standard deviation of the cosines of 20,000 random pairs among some sentences [sentence]."""
+        pairs = np.random.default_rng(1).integers(0, len(keys), (20_000, 2))
         sums = self.directions(keys[pairs]).astype(np.float64)
         # The squared length of a sum of unit vectors is 2 + 2 cosines.
         return float((np.square(sums).sum(axis=1) / 2 - 1).std())
@@ -106,19 +105,19 @@ class JoinedTeachers(TeacherVectors):
         return sum(teacher.dimension for teacher in self._teachers)
 
 
-def teach(sentences: Iterable[Keyed], encode: Encode, folder: Path, *, name: str = "") -> TeacherVectors:
+def teach(
+    sentences: Iterable[Keyed], encode: Encode, folder: Path, *, name: str = "", part: int = PART_SENTENCES
+) -> TeacherVectors:
     """Encode with a teacher what is missing in a folder of vectors, which several processes may share.
 
     Of sentences with one key the teacher reads the first, so that the result does not depend on what the folder holds:
-    the vectors of an interrupted call, or of another corpus, are used again. `name` is the identity of the teacher.
+    the vectors of an interrupted call, or of another corpus, are used again. `name` is the identity of the teacher,
+    for people who look into the folder, and `part` the number of sentences of a file.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    owner = folder / "teacher.txt"
-    if owner.exists() and owner.read_text(encoding="utf8") != name:
-        raise InputError(f"{folder} holds the vectors of another teacher; name another folder or delete it")
-    if not owner.exists():
-        write_bytes(owner, name.encode())
+    if not (folder / "teacher.txt").exists():
+        write_bytes(folder / "teacher.txt", name.encode())
     keys, texts = distinct_texts(sentences)
     # The teacher reads texts as they are: upper case counts.
     codes, parts = hash_texts(texts), _Parts(folder)
@@ -126,7 +125,7 @@ def teach(sentences: Iterable[Keyed], encode: Encode, folder: Path, *, name: str
         with _locked(folder):
             # Another process may have encoded some of them in the meantime.
             parts.read()
-            _encode_missing(codes, texts, encode, parts)
+            _encode_missing(codes, texts, encode, parts, part)
     return TeacherVectors(keys, parts.of(codes))
 
 
@@ -190,15 +189,15 @@ def _locked(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def _encode_missing(codes: np.ndarray, texts: pa.Array, encode: Encode, parts: _Parts) -> None:
+def _encode_missing(codes: np.ndarray, texts: pa.Array, encode: Encode, parts: _Parts, size: int) -> None:
     missing = parts.missing(codes)
     done = len(codes) - len(missing)
     missing = missing[np.unique(codes[missing], return_index=True)[1]]
     # Sentences of one length are encoded together.
     order = missing[np.lexsort((codes[missing], pc.utf8_length(texts).to_numpy()[missing]))]
     with Progress("teacher", done + len(missing), done=done) as progress:
-        for start in range(0, len(order), PART_SENTENCES):
-            chosen = order[start : start + PART_SENTENCES]
+        for start in range(0, len(order), size):
+            chosen = order[start : start + size]
             vectors = np.asarray(encode(texts.take(pa.array(chosen)).to_pylist()))
             parts.add(codes[chosen], vectors.astype(np.float16))
             progress.advance_to(done + start + len(chosen))

@@ -21,8 +21,6 @@ from paranmt_hf.util.wording import counted
 logger = logging.getLogger(__name__)
 # The sides of a row of text with translations, and the columns of what a teacher reads in place of them.
 TAUGHT = {side: f"taught {side}" for side in SIDES}
-# The sources of a record, and how they were chosen, for text alone.
-NO_PAIRS: dict[str, Any] = {"sources": [], "ranges": {}, "unwanted_sentences": 0}
 
 
 class PairsAndText:
@@ -50,7 +48,9 @@ class PairsAndText:
     @property
     def identity(self) -> dict[str, Any]:
         """Everything that determines the sentences, as JSON values."""
-        pairs = self._pairs.identity if self._pairs is not None else NO_PAIRS
+        pairs: dict[str, Any] = {"sources": [], "ranges": {}, "unwanted_sentences": 0}
+        if self._pairs is not None:
+            pairs = self._pairs.identity
         return {**pairs, "text": self._text and self._text.identity, "text_unwanted_checksum": self._checksum}
 
     @property
@@ -109,7 +109,10 @@ class PairsAndText:
         for rows in self._text.rows(report):
             chosen = rows
             if self._unwanted is not None and len(rows):
-                chosen = rows.filter(pa.array(~self._shares(self._unwanted, rows)))
+                found: np.ndarray = self._unwanted.found_in(rows[SENTENCE].combine_chunks())
+                if self.translated:
+                    found = found | self._unwanted.found_in(rows[TRANSLATION].combine_chunks())
+                chosen = rows.filter(pa.array(~found))
             kept += len(chosen)
             shared += len(rows) - len(chosen)
             yield chosen
@@ -121,13 +124,6 @@ class PairsAndText:
             raise InputError(
                 f"most lines are not UTF-8: {self.left_out}; convert the files, such as with `iconv`", option="text"
             )
-
-    def _shares(self, unwanted: EvaluationText, rows: pa.Table) -> np.ndarray:
-        """Whether each sentence, or its translation, shares text with the excluded sets [row], bool."""
-        shared: np.ndarray = unwanted.found_in(rows[SENTENCE].combine_chunks())
-        if self.translated:
-            shared = shared | unwanted.found_in(rows[TRANSLATION].combine_chunks())
-        return shared
 
 
 def _by_twos(rows: pa.Table, *, translated: bool) -> pa.Table:

@@ -20,7 +20,7 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.inputs import TrainingInputs, find_inputs, holds_checkpoint, holds_training
 from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.training.processes import check_same, wait_for_all
-from paranmt_hf.training.recipe import Recipe, first_step, read_recipe
+from paranmt_hf.training.recipe import first_step, read_recipe
 from paranmt_hf.training.record import TRAINING_PICTURE, History, Trained, TrainingRecord, plot_history
 from paranmt_hf.training.text import PairsAndText
 from paranmt_hf.util.files import Names, listed
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 TEACHER = "teacher"  # In the work folder: the vectors of teachers
-# With fewer steps in an epoch, WORD trained on 475 and on 3,000 pairs agreed less with people: 1 to 3 points at 3 to 5
-# steps, 3 to 7 at one; from 10 steps on, by at most 1.5 points less than with 100.
-FEW_STEPS = 10
 logger = logging.getLogger(__name__)
 
 
@@ -126,7 +123,10 @@ def _train_recipe(
     encoder, config = encoder or EncoderConfig(**values[0]), config or TrainConfig(**values[1])
     selection = selection or PairSelection(**values[2])
     given = {"data": data, "text": options["text"], "vectors": encoder.vectors, "teacher": config.teacher}
-    _check_needs(name, recipe, given)
+    if missing := [need for need in recipe.needs if not given.get(need)]:
+        hint = "; `paranmt encoder vectors` makes vectors" if "vectors" in missing else ""
+        needs = in_a_row(f"`{need}`" for need in missing)
+        raise InputError(f"recipe {name} needs {needs}{hint}", option=missing[0])
     if not recipe.then:
         return train(data, out, encoder=encoder, config=config, selection=selection, **options)
     steps = out.with_name(f"{out.name}.steps")
@@ -147,14 +147,6 @@ def _train_recipe(
         average_encoders([first, second], out)
     wait_for_all(config.device)
     return Trained(out, TrainingRecord.read(out), fresh)
-
-
-def _check_needs(name: str, recipe: Recipe, given: Mapping[str, object]) -> None:
-    missing = [need for need in recipe.needs if not given.get(need)]
-    if missing:
-        hint = "; `paranmt encoder vectors` makes vectors" if "vectors" in missing else ""
-        needs = in_a_row(f"`{need}`" for need in missing)
-        raise InputError(f"recipe {name} needs {needs}{hint}", option=missing[0])
 
 
 def _make(inputs: TrainingInputs, work: Path, folder: Path, name: str) -> TrainingRecord:
@@ -179,7 +171,12 @@ def _make(inputs: TrainingInputs, work: Path, folder: Path, name: str) -> Traini
     history = fit_encoder(model, store, inputs.config, work, development, teacher)
     history.start = start
     if not history.losses:
-        raise _nothing_learned(store, work)
+        if is_rank_0():
+            clear(work)
+        raise InputError(
+            f"nothing was learned: none of the {store.pairs:,} pairs has a negative, for all sentences of its "
+            "mega-batch are copies or paraphrases of each other; give more data or larger mega-batches"
+        )
     score = None if development is None else development_score(model, development)
     record = _record(inputs, model, store, history, score)
     if is_rank_0():
@@ -206,21 +203,14 @@ def _record(
     )
 
 
-def _nothing_learned(store: PairStore, work: Path) -> InputError:
-    if is_rank_0():
-        clear(work)
-    return InputError(
-        f"nothing was learned: none of the {store.pairs:,} pairs has a negative, for all sentences of its mega-batch "
-        "are copies or paraphrases of each other; give more data or larger mega-batches"
-    )
-
-
 def _warn_of_few_steps(pairs: int, config: TrainConfig) -> None:
     """Warn if mini-batches are so large that an epoch has only some steps, where smaller ones would help."""
     from paranmt_hf.training.optimizers import steps_of
 
-    steps, smaller = steps_of(pairs, config), pairs // FEW_STEPS
-    if smaller and steps < FEW_STEPS:
+    # With fewer steps in an epoch, WORD trained on 475 and on 3,000 pairs agreed less with people: 1 to 3 points at 3
+    # to 5 steps, 3 to 7 at one; from 10 steps on, by at most 1.5 points less than with 100.
+    steps, smaller = steps_of(pairs, config), pairs // 10
+    if smaller and steps < 10:
         logger.warning(
             f"warning: an epoch of {pairs:,} pairs has only {counted(steps, 'step')} of `batch_size` "
             f"{config.batch_size:,}; with more steps an encoder learns more, such as with `batch_size` {smaller:,}"

@@ -25,7 +25,6 @@ from paranmt_hf.training.pair_store import MegaBatch, PairStore
 from paranmt_hf.training.sealed_trainer import SealedCheckpoints
 from paranmt_hf.training.teacher import TeacherVectors
 
-ENCODE_SENTENCES = 1000
 CPU = torch.device("cpu")
 
 
@@ -41,21 +40,19 @@ def encoder_features(parts: Sequence[Part], bags: Sequence[Bags], device: torch.
     """
     features = {}
     for index, (part, own) in enumerate(zip(parts, bags, strict=True)):
+        second = part.modules[1] if part.family.ordered else None
+        if second is None:
+            found: dict[str, Any] = bag_features(own.rows, own.offsets)
+        elif isinstance(second, PrefixLSTM) and device.type == "cpu":
+            found = prefix_features(own.rows, own.offsets, bidirectional=second.bidirectional)
+        else:
+            found = sequence_features(own.rows, own.offsets)
         suffix = f"_{index}" if len(parts) > 1 else ""
-        for name, value in _features_of(part, own, device).items():
+        for name, value in found.items():
             # Lengths are read on the host, where sequences are packed; prefixes are for the CPU alone.
             stays = name in ("sentence_lengths", "prefixes")
             features[name + suffix] = value if stays else value.to(device)
     return features
-
-
-def _features_of(part: Part, bags: Bags, device: torch.device) -> dict[str, Any]:
-    if not part.family.ordered:
-        return bag_features(bags.rows, bags.offsets)
-    second = part.modules[1]
-    if isinstance(second, PrefixLSTM) and device.type == "cpu":
-        return prefix_features(bags.rows, bags.offsets, bidirectional=second.bidirectional)
-    return sequence_features(bags.rows, bags.offsets)
 
 
 @dataclass
@@ -187,8 +184,8 @@ class MegaBatchTrainer(SealedCheckpoints, SentenceTransformerTrainer):
         order = np.argsort(-np.diff(mega.scrambled[0].offsets), kind="stable")
         with self.compute_loss_context_manager():
             parts = [
-                self._encode(self.model, mega, order[start : start + ENCODE_SENTENCES])
-                for start in range(0, len(order), ENCODE_SENTENCES)
+                self._encode(self.model, mega, sentences)
+                for sentences in np.split(order, range(1000, len(order), 1000))
             ]
         vectors = torch.cat(parts)
         return vectors[torch.from_numpy(np.argsort(order)).to(vectors.device)]

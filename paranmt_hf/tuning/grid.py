@@ -31,7 +31,6 @@ NOT_SEARCHED = (
     "teacher_cache mining_precision"
 ).split()
 EXAMPLE = "a setting and its values, such as lambda-w=0,1e-5,1e-4"
-MAX_COMBINATIONS = 1_000_000  # All are held in memory
 Values = Mapping[str, Any]
 Config = TypeVar("Config", TrainConfig, SuperviseConfig)
 
@@ -89,7 +88,12 @@ def read_grid(given: Values | Sequence[str], kinds: Kinds = TRAIN) -> tuple[dict
         settings, found = _read_word(word, kinds)
         fixed |= settings
         for key, listed in found.items():
-            _replace(values, key.replace("_", "-"), listed)
+            names = key.replace("_", "-")
+            # In the place of the same names, and without others that share one of them.
+            for other in [*values]:
+                if other != names and not set(other.split(",")).isdisjoint(names.split(",")):
+                    del values[other]
+            values[names] = listed
     return fixed, _checked(values, kinds)
 
 
@@ -107,14 +111,6 @@ def _read_word(word: str, kinds: Kinds) -> tuple[Values, Values]:
         return {}, read_yaml(file, "a grid, names of settings and a list of values for each")
     expected = f"{EXAMPLE}, a YAML file, or a grid of the paper ({', '.join(papers)})"
     raise _refused(f"{word}: expected {expected}{perhaps_path(word, *papers)}")
-
-
-def _replace(values: dict[str, Any], names: str, listed: Any) -> None:  # noqa: ANN401 - what a file holds
-    """Add an axis in the place of one with the same names, and without those that share a name with it."""
-    for other in [*values]:
-        if other != names and not set(other.split(",")).isdisjoint(names.split(",")):
-            del values[other]
-    values[names] = listed
 
 
 def _checked(given: Values, kinds: Kinds) -> Grid:
@@ -135,8 +131,9 @@ def _checked(given: Values, kinds: Kinds) -> Grid:
     grid = Grid(axes)
     if len(set(grid.names)) < len(grid.names):
         raise _refused(f"names a setting twice: {', '.join(grid.names)}")
-    if grid.size > MAX_COMBINATIONS:
-        raise _refused(f"has {grid.size:,} combinations, at most {MAX_COMBINATIONS:,} are allowed; leave out some")
+    # All are held in memory.
+    if grid.size > 1_000_000:
+        raise _refused(f"has {grid.size:,} combinations, at most 1,000,000 are allowed; leave out some")
     return grid
 
 

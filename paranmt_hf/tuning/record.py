@@ -20,7 +20,6 @@ from paranmt_hf.util.wording import counted
 # The best settings, for `--config`, and all trials.
 OPTIONS, TABLE = "best.yaml", "trials.tsv"
 SHOWN_TRIALS = 20  # Rows that a terminal shows
-FIGURES = ("score", "loss", "reason")
 
 
 @dataclass(frozen=True)
@@ -114,10 +113,10 @@ class TuneRecord(Record):
         """The trials as tab-separated values, in the order of their runs."""
         text = io.StringIO()
         writer = csv.writer(text, delimiter="\t", lineterminator="\n")
-        writer.writerow(["trial", *self.trials[0].settings, *FIGURES])
+        writer.writerow(["trial", *self.trials[0].settings, "score", "loss", "reason"])
         for trial in self.trials:
-            figures = [getattr(trial, name) for name in FIGURES]
-            writer.writerow([trial.number, *map(written, trial.settings.values()), *figures])
+            chosen = map(written, trial.settings.values())
+            writer.writerow([trial.number, *chosen, trial.score, trial.loss, trial.reason])
         return text.getvalue()
 
 

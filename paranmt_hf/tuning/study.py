@@ -29,8 +29,6 @@ logger = logging.getLogger(__name__)
 JOURNAL, RUNNING = "trials.jsonl", "running"
 # Attributes of a trial of optuna: what came out of it, or why its settings do not fit together.
 RESULT, REFUSAL = "result", "refusal"
-# All that versions of optuna have changed: with these, 4.5, 4.9 and 5.0 choose the same combinations.
-TPE = {"multivariate": True, "group": False, "constant_liar": False, "n_startup_trials": 10, "n_ei_candidates": 24}
 
 
 class _WorkFolderLock(JournalFileOpenLock):
@@ -50,13 +48,6 @@ class _ShuffledGrid(GridSampler):
         """Do nothing, where optuna ends a loop that is not used here."""
 
 
-def holds_trials(work: Path) -> bool:
-    """Whether a trial has a score, or one has trained for a while; failed trials do not count."""
-    if any((work / RUNNING).glob("**/checkpoint*")):
-        return True
-    return (work / JOURNAL).exists() and bool(_open(work).get_trials(states=[TrialState.COMPLETE]))
-
-
 @dataclass(frozen=True)
 class Search:
     """A search in a work folder."""
@@ -72,7 +63,7 @@ class Search:
         Returns:
             The trials, and why combinations were refused that do not fit together.
         """
-        study = _open(self.work)
+        study = open_study(self.work)
         drawn: list[dict[str, int]] = []
         number, repeated = 0, False
         while len(drawn) < min(self.config.trials, self.grid.size):
@@ -105,7 +96,15 @@ class Search:
         with warnings.catch_warnings():
             # Optuna 4 calls `multivariate` experimental.
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            return TPESampler(seed=seed, **TPE)
+            # All that versions of optuna have changed: with these, 4.5, 4.9 and 5.0 choose the same combinations.
+            return TPESampler(
+                seed=seed,
+                multivariate=True,
+                group=False,
+                constant_liar=False,
+                n_startup_trials=10,
+                n_ei_candidates=24,
+            )
 
     def _run(self, trial: optuna.Trial, drawn: list[dict[str, int]]) -> None:
         """Run a trial, unless its combination was drawn before; the journal gets what came out."""
@@ -144,7 +143,7 @@ class Search:
         return replace(trial, seconds=time.monotonic() - started)
 
 
-def _open(work: Path) -> optuna.Study:
+def open_study(work: Path) -> optuna.Study:
     """Open the study in a journal, or begin one."""
     path = work / JOURNAL
     if path.exists():

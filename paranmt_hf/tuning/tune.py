@@ -102,10 +102,13 @@ def tune(
         write_bytes(folder / TABLE, record.as_tsv().encode())
         return record
 
-    return run(out, identity, TuneRecord, make, result=TuneResult, command="tune", holds=_holds_trials)
+    return run(out, identity, TuneRecord, make, result=TuneResult, command="tune", holds=holds_trials)
 
 
-def _holds_trials(work: Path) -> bool:
-    from paranmt_hf.tuning.study import holds_trials
+def holds_trials(work: Path) -> bool:
+    """Whether a trial has a score, or one has trained for a while; failed trials do not count."""
+    from paranmt_hf.tuning.study import JOURNAL, RUNNING, TrialState, open_study
 
-    return holds_trials(work)
+    if any((work / RUNNING).glob("**/checkpoint*")):
+        return True
+    return (work / JOURNAL).exists() and bool(open_study(work).get_trials(states=[TrialState.COMPLETE]))

@@ -9,14 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.calibration.calibrate import calibrate, calibration_error, folds_of, isotonic, reliability
+from paranmt_hf import Calibration, InputError, calibrate, load, publish
+from paranmt_hf.calibration.calibrate import calibration_error, folds_of, isotonic, reliability
 from paranmt_hf.calibration.rated_pairs import PAIRS, read_rated_pairs
 from paranmt_hf.cli import main
-from paranmt_hf.encoders.calibration import Calibration
-from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.model_folder import copy_model
-from paranmt_hf.errors import InputError
-from paranmt_hf.hub.publish import publish
 from paranmt_hf.hub.repository import ASSETS, locate
 from tests.refused import refused
 from tests.toys import bytes_of
@@ -47,10 +44,9 @@ def test_fit_is_pool_adjacent_violators():
     assert 0 < corners[0][1] and corners[-1][1] < 1
 
 
-def test_many_pairs_do_not_reach_0_and_1(monkeypatch):
+def test_many_pairs_do_not_reach_0_and_1():
     # As six digits are too few for millions of pairs.
-    monkeypatch.setattr("paranmt_hf.calibration.calibrate.DIGITS", 2)
-    assert isotonic(np.repeat([0.1, 0.9], 300), np.repeat([0, 1], 300)) == [(0.1, 0.01), (0.9, 0.99)]
+    assert isotonic(np.repeat([0.1, 0.9], 300), np.repeat([0, 1], 300), digits=2) == [(0.1, 0.01), (0.9, 0.99)]
 
 
 def test_calibration_error_by_hand():
@@ -164,10 +160,9 @@ def test_the_columns_of_pairs_without_scores_are_named(tmp_path, caplog):
     path = tmp_path / "train.txt"
     path.write_text("Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t7\t8\tA dog runs.\tThe dog runs.\n")
     caplog.set_level(logging.INFO)
-    with pytest.raises(InputError) as refused:
+    with refused("columns", path=path) as error:
         read_rated_pairs(path, 4.0)
-    assert (refused.value.option, refused.value.path) == ("columns", path)
-    assert "'reference=#1 String,translation=#2 String,label=Quality'" in str(refused.value)
+    assert "'reference=#1 String,translation=#2 String,label=Quality'" in str(error.value)
     columns = {"reference": "#1 String", "translation": "#2 String", "label": "Quality"}
     found = read_rated_pairs(path, 4.0, columns)
     assert (found.left, found.right, found.positive.tolist()) == (["A dog runs."], ["The dog runs."], [True])
@@ -185,10 +180,9 @@ def test_the_columns_of_pairs_with_labels_are_named(tmp_path, name):
     """And not imported first, which would leave out the pairs that are no paraphrases."""
     path = tmp_path / "pairs.csv"
     path.write_text(f"sentence1,sentence2,{name}\na dog runs,the dog runs,1\n")
-    with pytest.raises(InputError) as refused:
+    with refused("columns", path=path) as error:
         read_rated_pairs(path, 4.0)
-    assert (refused.value.option, refused.value.path) == ("columns", path)
-    assert f"label={name}" in str(refused.value)
+    assert f"label={name}" in str(error.value)
 
 
 def test_release_with_labels(tmp_path, release):

@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from paranmt_hf import average_encoders, export_encoder, load
 from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.export.export import export_encoder
-from paranmt_hf.encoders.loading import load
-from paranmt_hf.errors import InputError
-from paranmt_hf.training.average import average_encoders
 from tests.refused import refused
 from tests.toys import bytes_of
 from tests.training.toys import encoder_of, random_text, save_trained
@@ -21,14 +18,19 @@ def weights_of(model):
     return [part.table.weight.data for part in take_apart(model).parts]
 
 
-@pytest.fixture(params=["word", "trigram", "word,trigram", "word+trigram", "lstm"])
-def models(tmp_path, request):
+def trained(folder, model):
+    """Two models with different weights."""
     names = []
     for seed in (1, 2):
-        names.append(tmp_path / f"m{seed}")
-        encoder = encoder_of(random_text(20), model=request.param, dimension=6, seed=seed)
-        save_trained(encoder, names[-1], model=request.param, pairs=10 * seed)
+        names.append(folder / f"m{seed}")
+        encoder = encoder_of(random_text(20), model=model, dimension=6, seed=seed)
+        save_trained(encoder, names[-1], model=model, pairs=10 * seed)
     return names
+
+
+@pytest.fixture(params=["word", "trigram", "word,trigram", "word+trigram", "lstm"])
+def models(tmp_path, request):
+    return trained(tmp_path, request.param)
 
 
 def test_mean_of_two(tmp_path, models):
@@ -48,19 +50,15 @@ def test_mean_of_two(tmp_path, models):
     again = average_encoders(models, tmp_path / "mean").load()
     np.testing.assert_array_equal(again.encode("w1 w2"), mean.encode("w1 w2"))
     assert bytes_of(tmp_path / "mean") == before
-    with pytest.raises(InputError, match="mean was made with other settings: mean_of.*; choose another"):
+    with refused("out", path=tmp_path / "mean"):
         average_encoders([models[0], models[0]], tmp_path / "mean")
-    with pytest.raises(InputError, match="m1.*choose another path"):
+    with refused("out", path=models[0]):
         average_encoders(models, models[0])
 
 
 @pytest.fixture
 def trigrams(tmp_path):
-    """Two TRIGRAM models."""
-    names = [tmp_path / f"m{seed}" for seed in (1, 2)]
-    for seed, name in enumerate(names, 1):
-        save_trained(encoder_of(random_text(20), model="trigram", dimension=6, seed=seed), name)
-    return names
+    return trained(tmp_path, "trigram")
 
 
 def test_a_damaged_model_is_named(tmp_path, trigrams):
@@ -70,16 +68,14 @@ def test_a_damaged_model_is_named(tmp_path, trigrams):
         lambda: average_encoders(trigrams, tmp_path / "out"),
         lambda: export_encoder(trigrams[1], tmp_path / "out", format="static"),
     ):
-        with pytest.raises(InputError, match=f"{path.name} in {trigrams[1]}|{path} is damaged"):
+        with refused() as error:
             make()
+        assert path.name in str(error.value) and str(trigrams[1]) in str(error.value)
     assert not (tmp_path / "out").exists()
 
 
 def test_named_twice_counts_twice_and_alone_stays(tmp_path):
-    names = []
-    for seed in (1, 2):
-        names.append(tmp_path / f"m{seed}")
-        save_trained(encoder_of(random_text(20), model="word", dimension=6, seed=seed), names[-1])
+    names = trained(tmp_path, "word")
     mean = average_encoders([names[0], names[0], names[1]], tmp_path / "mean").load()
     (first,), (second,) = (weights_of(trainable(load(name, device="cpu"))) for name in names)
     torch.testing.assert_close(weights_of(mean)[0], (2 * first + second) / 3)
@@ -112,11 +108,10 @@ def test_small_rows_are_widened(tmp_path):
 def test_what_cannot_be_averaged(tmp_path, one, other):
     for name, settings in {"a": one, "b": other}.items():
         save_trained(encoder_of(random_text(20), **{"dimension": 6, **settings}), tmp_path / name)
-    with pytest.raises(InputError, match="does not have the kind, the vocabulary and the dimensions of"):
-        average_encoders([tmp_path / "a", tmp_path / "b"], tmp_path / "mean")
-    with pytest.raises(InputError) as error:
-        average_encoders([tmp_path / "a"], tmp_path / "mean")
-    assert error.value.option == "models" and not (tmp_path / "mean").exists()
+    for models in (["a", "b"], ["a"]):
+        with refused("models"):
+            average_encoders([tmp_path / name for name in models], tmp_path / "mean")
+    assert not (tmp_path / "mean").exists()
 
 
 def test_models_without_a_record(tmp_path, trigrams):

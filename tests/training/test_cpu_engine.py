@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from paranmt_hf import TrainConfig
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.text.tokens import Bags
-from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.cpu_engine import CpuTable, cpu_engine
 from paranmt_hf.training.epochs import Epochs
 from paranmt_hf.training.losses import combined_loss, margin_loss

@@ -9,9 +9,9 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from paranmt_hf import TrainConfig
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.errors import DivergedError
-from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.device.engine import device_engine
 from paranmt_hf.training.device.graph import WARM_UP, Capturing
 from paranmt_hf.training.teacher import TeacherVectors

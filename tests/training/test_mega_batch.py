@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paranmt_hf import TrainConfig
 from paranmt_hf.training import mega_batch
-from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.mega_batch import (
     draw_negatives,
     excluded,

@@ -6,7 +6,7 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 
-from paranmt_hf import InputError, MarginLoss, MegaBatchMiner
+from paranmt_hf import MarginLoss, MegaBatchMiner
 from paranmt_hf.training.losses import margin_loss
 from tests.refused import refused
 from tests.training.toys import encoder_of, synonyms
@@ -93,7 +93,7 @@ def test_workers_are_refused():
     miner = MegaBatchMiner(model, pairs_of(sides))
     batches = miner.sampler(miner.dataset, 4, False)
     loader = torch.utils.data.DataLoader(miner.dataset, batch_sampler=batches, num_workers=1)
-    with pytest.raises(InputError, match="set dataloader_num_workers=0"):
+    with refused():
         next(iter(loader))
 
 
@@ -119,9 +119,8 @@ def test_one_sided_and_random(tmp_path):
 
 
 def test_pairs_without_a_negative_are_left_out():
-    sides = (["a", "a", "b"], ["c", "a", "d"])
-    model = encoder_of(sides, model="word", dimension=4)
-    miner = MegaBatchMiner(model, pairs_of((["a", "a"], ["c", "a"])))
+    sides = (["a", "a"], ["c", "a"])
+    miner = MegaBatchMiner(encoder_of(sides, model="word", dimension=4), pairs_of(sides))
     assert list(miner.sampler(miner.dataset, 2, False)) == []
 
 
@@ -153,7 +152,6 @@ def test_pairs_without_a_text_are_refused_with_their_index():
     sides = synonyms(20)
     model = encoder_of(sides, model="word", dimension=4)
     pairs = datasets.Dataset.from_dict({"reference": sides[0], "translation": [*sides[1][:7], None, *sides[1][8:]]})
-    with refused("pairs") as error:
+    with refused("pairs"):
         MegaBatchMiner(model, pairs)
-    assert error.value.option == "pairs"
     MegaBatchMiner(model, pairs.select([0, 1, 2]))

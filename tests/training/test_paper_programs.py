@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paranmt_hf import TrainConfig, load, train
-from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf import EncoderConfig, TrainConfig, load, train
 from tests.training.toys import random_text, synonyms, write_data
 
 PROGRAMS = Path(__file__).parents[2] / "benchmarks" / "papers"

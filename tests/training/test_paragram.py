@@ -7,13 +7,7 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from paranmt_hf.corpus.reading.pairs import PairSelection
-from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.loading import load
-from paranmt_hf.hub.publish import publish
-from paranmt_hf.training.average import average_encoders
-from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.train import train
+from paranmt_hf import EncoderConfig, PairSelection, TrainConfig, average_encoders, load, publish, train
 from tests.training.toys import random_text, write_data
 
 SENTENCES = ["w1 w2 w3", "w3 w2 w1", "unheard w1", "", "w2"]

@@ -5,10 +5,10 @@ import pytest
 import torch
 from torch import nn
 
+from paranmt_hf import TrainConfig
 from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.prefixes import sequence_features
-from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.fit import fit_encoder
 from paranmt_hf.training.losses import (
     margin_loss,

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from paranmt_hf import InputError, train
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.errors import InputError
-from paranmt_hf.training import fit, inputs
+from paranmt_hf.training import fit
 from paranmt_hf.training.device.engine import DeviceEngine
 from paranmt_hf.training.epochs import _ahead
-from paranmt_hf.training.train import train
 from tests.refused import refused
 from tests.training.toys import small
 
@@ -31,7 +30,7 @@ def gpu(monkeypatch):
         return made(composition, config, pairs, teacher, CPU, **options)
 
     monkeypatch.setattr(fit, "device_engine", device_engine)
-    monkeypatch.setattr(inputs, "_check_device", lambda config: None)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     return asked
 
 

@@ -6,18 +6,15 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from paranmt_hf.corpus.reading.pairs import SIDES, Pairs, PairSelection
+from paranmt_hf import EncoderConfig, PairSelection, TrainConfig, load, train
+from paranmt_hf.corpus.reading.pairs import SIDES, Pairs
 from paranmt_hf.corpus.reading.sentences import SentenceSources
-from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.errors import InputError
 from paranmt_hf.training.card import sources
-from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.neighbours import NeighbourBatches
 from paranmt_hf.training.teacher import TeacherVectors
 from paranmt_hf.training.text import PairsAndText
-from paranmt_hf.training.train import train
+from tests.refused import refused
 from tests.training.toys import encoder_of, random_text, store_of
 
 
@@ -133,6 +130,5 @@ def test_a_student_follows_its_teacher_on_text_alone(teacher, loss):
 def test_text_needs_a_teacher_alone(teacher, monkeypatch, settings, others, option):
     monkeypatch.chdir(teacher)
     (teacher / "empty.txt").write_text("\n\n")
-    with pytest.raises(InputError) as refused:
+    with refused(option):
         train(None, "x", config=TrainConfig(**settings), **{"text": "text.txt", **others})
-    assert refused.value.option == option

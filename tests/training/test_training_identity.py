@@ -6,15 +6,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paranmt_hf import EncoderConfig, PairSelection, TrainConfig, import_pairs, train
 from paranmt_hf.corpus.build import ReleaseConfig
-from paranmt_hf.corpus.import_pairs import import_pairs
-from paranmt_hf.corpus.reading.pairs import PairSelection
 from paranmt_hf.corpus.reading.readers import TableFiles
-from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.inputs import find_inputs
-from paranmt_hf.training.train import train
 from paranmt_hf.util.records import as_json
 from paranmt_hf.util.run import result_folder
 from tests.cli.commands import fails

@@ -8,15 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
+from paranmt_hf import EncoderConfig, SentenceEncoder, TrainConfig
 from paranmt_hf.encoders.building import build_encoder, choose_vocabularies
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.units import count_units, lookup
 from paranmt_hf.text.identity import TokenHashes, sentence_keys
 from paranmt_hf.text.tokens import WordTokenizer
-from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.pair_store import PairStore, write_pairs
 from paranmt_hf.training.record import History, TrainingRecord, TrainingSettings
 from paranmt_hf.training.token_store import write_tokens

@@ -2,9 +2,7 @@
 
 import pytest
 
-from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.supervised.config import SuperviseConfig
-from paranmt_hf.training.config import TrainConfig
+from paranmt_hf import EncoderConfig, SuperviseConfig, TrainConfig
 from paranmt_hf.tuning.grid import SUPERVISE, apply, paper_grids, read_grid
 from tests.refused import refused
 

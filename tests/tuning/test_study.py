@@ -2,10 +2,12 @@
 
 import pytest
 
-from paranmt_hf.errors import DivergedError, InputError
+from paranmt_hf import InputError
+from paranmt_hf.errors import DivergedError
 from paranmt_hf.tuning.grid import read_grid
 from paranmt_hf.tuning.record import TuneConfig
-from paranmt_hf.tuning.study import JOURNAL, Search, holds_trials
+from paranmt_hf.tuning.study import JOURNAL, Search
+from paranmt_hf.tuning.tune import holds_trials
 
 _, GRID = read_grid({"lambda_w": [0.0, 0.1, 0.2, 0.3], "seed": [1, 2, 3, 4, 5]})
 

@@ -5,16 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from paranmt_hf import EncoderConfig, PairSelection, TrainConfig, load
 from paranmt_hf.cli import main
-from paranmt_hf.corpus.reading.pairs import PairSelection
-from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import OtherSettingsError
 from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import read_scored_pairs
 from paranmt_hf.training import checkpoint
-from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.cpu_engine import CpuEngine
 from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.tuning.record import TuneConfig

@@ -5,13 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from paranmt_hf import EncoderConfig, SuperviseConfig, supervise
 from paranmt_hf.cli import main
-from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import OtherSettingsError
 from paranmt_hf.supervised import task
-from paranmt_hf.supervised.config import SuperviseConfig, SupervisedRecord
-from paranmt_hf.supervised.supervise import supervise
+from paranmt_hf.supervised.config import SupervisedRecord
 from paranmt_hf.training import checkpoint
 from paranmt_hf.tuning.record import TuneConfig
 from paranmt_hf.tuning.tune import tune

@@ -17,7 +17,13 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.device.graph import Capturing, Repeated
 from paranmt_hf.training.device.plan import Plan, make_plan
-from paranmt_hf.training.device.tables import DEVICE_OPTIMIZERS, DeviceOptimizer, DeviceSchedule, DeviceTable
+from paranmt_hf.training.device.tables import (
+    DeviceAdagrad,
+    DeviceAdam,
+    DeviceOptimizer,
+    DeviceSchedule,
+    DeviceTable,
+)
 from paranmt_hf.training.losses import diverged, margin_loss, margin_loss_and_gradient, teacher_loss
 from paranmt_hf.training.mega_batch import hardest
 from paranmt_hf.training.optimizers import Schedule, learning_rates
@@ -48,7 +54,7 @@ class DeviceEngine:
         self._negatives = self._sentences[:0]
         self._taught = self._schedule.now[:0]
         self._result = torch.zeros(1 + len(tables), dtype=torch.float64, device=self._device)
-        self._repeated = Repeated(self._whole_step, capturing)
+        self._repeated = Repeated(lambda: self._result.copy_(self._step(self._sentences)), capturing)
 
     @property
     def optimizers(self) -> Sequence[DeviceOptimizer]:
@@ -84,8 +90,12 @@ class DeviceEngine:
             results = self._run(plan, done).cpu().numpy()
             if not results[-1, 0]:
                 raise diverged(f"{done + 1}", float("nan"))
-            if self._had_room(results[:-1, 1:].max(axis=0).astype(int).tolist()):
+            most = results[:-1, 1:].max(axis=0).astype(int).tolist()
+            crowded = [(table, units) for table, units in zip(self.tables, most, strict=True) if units > table.bound]
+            if not crowded:
                 break
+            for table, units in crowded:
+                table.raise_bound(int(units * 1.1))
         losses: list[float] = results[:-1, 0].tolist()
         for index, loss in enumerate(losses):
             if not np.isfinite(loss):
@@ -95,15 +105,6 @@ class DeviceEngine:
             if not table.fixed:
                 table.write()
         return losses
-
-    def _had_room(self, most: list[int]) -> bool:
-        """Whether the bounds of the units of each table were large enough; raise them if not."""
-        enough = True
-        for units, table in zip(most, self.tables, strict=True):
-            if units > table.bound:
-                table.raise_bound(int(units * 1.1))
-                enough = False
-        return enough
 
     def _run(self, plan: Plan, done: int) -> torch.Tensor:
         """Perform all steps of a mega-batch on local copies of its rows.
@@ -160,9 +161,6 @@ class DeviceEngine:
         if len(vectors) == 1:
             return vectors[0]
         return torch.stack(vectors).sum(dim=0) if self.mode == "add" else torch.cat(vectors, dim=1)
-
-    def _whole_step(self) -> None:
-        self._result.copy_(self._step(self._sentences))
 
     def _step(self, pairs: torch.Tensor) -> torch.Tensor:
         """Perform one step on the sentences of some pairs, references first [2 x pair]; returns what `_result` has."""
@@ -221,11 +219,12 @@ def device_engine(
     if capturing is None and device.type == "cuda":
         capturing = Capturing()
     schedule = DeviceSchedule(Schedule(learning_rates(pairs, config), config.optimizer), device)
+    kind = DeviceAdam if config.optimizer == "adam" else DeviceAdagrad
     tables = []
     for part in composition.parts:
         weight = part.table.weight.data
         fixed = config.freeze_words and part.family.units == "word"
-        optimizer = DEVICE_OPTIMIZERS[config.optimizer](weight, schedule, device)
+        optimizer = kind(weight, schedule, device)
         pull = 0.0 if fixed else config.lambda_w
         frozen = not bool(weight[0].any())
         tables.append(DeviceTable(part.unit_kind, optimizer, pull=pull, frozen=frozen, fixed=fixed))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 import torch
 
 logger = logging.getLogger(__name__)
-Step = Callable[[], None]
+Step = Callable[[], object]
 WARM_UP = 3  # Steps that run without a graph first, so that libraries allocate what they need
 
 
@@ -48,22 +48,17 @@ class Repeated:
         """Run the step once; a changed key means that its memory or its shapes have changed."""
         if key != self._key:
             self._key, self._runs, self._replay = key, 0, None
-        if self._capturing is None:
-            self._step()
-        elif self._runs < WARM_UP:
-            self._capturing.warm_up(self._step)
-        else:
-            self._replay_or_capture(self._capturing)
-        self._runs += 1
-
-    def _replay_or_capture(self, capturing: Capturing) -> None:
-        if self._replay is None:
+        if self._capturing is not None and self._replay is None and self._runs >= WARM_UP:
             try:
-                self._replay = capturing.capture(self._step)
+                self._replay = self._capturing.capture(self._step)
             except RuntimeError as error:
                 reason = str(error).split("\n")[0]
                 logger.warning(f"steps cannot be captured as a CUDA graph, and run one kernel at a time: {reason}")
                 self._capturing = None
-                self._step()
-                return
-        self._replay()
+        if self._replay is not None:
+            self._replay()
+        elif self._capturing is not None:
+            self._capturing.warm_up(self._step)
+        else:
+            self._step()
+        self._runs += 1

@@ -10,6 +10,7 @@ so that a step can be captured. It grows where a mega-batch needs more.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -20,7 +21,6 @@ from torch.nn.functional import embedding_bag
 
 from paranmt_hf.training.optimizers import ADAGRAD_START, BETA1, BETA2, Schedule
 
-PART_ROWS = 1 << 16  # Rows that are brought up to date together
 GRAIN = 256  # Shapes are multiples of this, so that few different ones occur
 ROOM = 1.1  # Spare room when memory is enlarged
 
@@ -41,7 +41,7 @@ class DeviceSchedule:
         self.now.copy_(self.steps[step])
 
 
-class DeviceOptimizer:
+class DeviceOptimizer(ABC):
     """A table on a device with the state of its optimizer.
 
     The model's table on the host [row, dimension], float32, gets the trained rows in `catch_up`.
@@ -74,8 +74,9 @@ class DeviceOptimizer:
 
     def catch_up(self) -> None:
         """Apply missed steps to all rows, and copy them to the host."""
-        for start in range(0, len(self.table), PART_ROWS):
-            part = slice(start, start + PART_ROWS)
+        rows = 1 << 16
+        for start in range(0, len(self.table), rows):
+            part = slice(start, start + rows)
             self._catch_up_rows([self.table[part], *(kept[part] for kept in self.averages)], self.last[part])
         # A row whose last step is 0 never had a gradient.
         self.last.masked_fill_(self.last > 0, self.step)
@@ -94,12 +95,12 @@ class DeviceOptimizer:
         for (name, _, _), kept in zip(self.KEPT, self.averages, strict=True):
             kept.copy_(state[name])
 
+    @abstractmethod
     def update(self, local: list[torch.Tensor], gradient: torch.Tensor) -> None:
         """Perform the schedule's step on a local table, given the gradient of each of its rows [row, dimension]."""
-        raise NotImplementedError
 
-    def _catch_up_rows(self, rows: list[torch.Tensor], last: torch.Tensor) -> None:
-        raise NotImplementedError
+    def _catch_up_rows(self, rows: list[torch.Tensor], last: torch.Tensor) -> None:  # noqa: B027
+        """Apply the steps since the last one of each row, if rows without a gradient move at all."""
 
 
 class DeviceAdam(DeviceOptimizer):
@@ -136,13 +137,6 @@ class DeviceAdagrad(DeviceOptimizer):
         weight, squares = local
         squares.addcmul_(gradient, gradient)
         weight.addcmul_(gradient / squares.sqrt(), self.schedule.now[0])
-
-    def _catch_up_rows(self, rows: list[torch.Tensor], last: torch.Tensor) -> None:
-        """Do nothing, because AdaGrad has no missed steps."""
-
-
-# By the names of `TrainConfig.optimizer`.
-DEVICE_OPTIMIZERS: dict[str, type[DeviceOptimizer]] = {"adam": DeviceAdam, "adagrad": DeviceAdagrad}
 
 
 @dataclass
