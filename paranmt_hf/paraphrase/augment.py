@@ -109,7 +109,7 @@ class LabelledSentences:
         path, names = self.table.path, [self.columns.text, self.columns.label]
         numbers = [] if self.columns.label in self.table.texts else names[1:]
         read = kept = 0
-        kind: type | None = None
+        kinds: set[type] = set()
         for piece in self.table.pieces(names, numbers=numbers):
             indices: list[int] = []
             texts: list[str | None] = []
@@ -120,7 +120,8 @@ class LabelledSentences:
                     indices.append(read + number)
                     texts.append(None if text is None else _decoded(text, place, path))
                     labels.append(_label(label, place, path))
-            if len({kind or type(labels[0]), *map(type, labels)} if labels else ()) > 1:
+            kinds.update(map(type, labels))
+            if len(kinds) > 1:
                 raise InputError(
                     f"{path}: the column {names[1]!r} has text and numbers; write all labels as text, or all as "
                     "numbers",
@@ -130,7 +131,6 @@ class LabelledSentences:
             read += len(piece.columns[0])
             kept += len(labels)
             if labels:
-                kind = type(labels[0])
                 yield pa.table({"index": indices, "source": normalise(pa.array(texts, pa.string())), "label": labels})
         if not kept:
             raise InputError(f"{path} has no row; expected labelled sentences", path=path)

@@ -236,8 +236,8 @@ class AnnotationTable:
             self.agreement["paraphrase"].pairs, self.agreement["fluency"].pairs, strict=True
         ):
             cells = [f"{paraphrase.first}, {paraphrase.second}"]
-            for found in (paraphrase, fluency):
-                cells += [str(found.items), _figure(found.quadratic)]
+            for pair in (paraphrase, fluency):
+                cells += [str(pair.items), _figure(pair.quadratic)]
             rows.append(cells)
         couples = markdown_table(["quadratic kappa of", "pairs", "paraphrase", "pairs", "fluency"], rows)
         return [f"{title}\n\n{table}", legend, couples]
@@ -256,8 +256,8 @@ def annotation_table(sample: AnnotationSample, answers: Mapping[str, Mapping[int
     labels = np.full((len(MEASURED), len(names), len(sample.items)), -1)
     for person, name in enumerate(names):
         for item, answer in answers[name].items():
-            for measure, label in enumerate((answer.paraphrase, answer.fluency, answer.strength)):
-                labels[measure, person, item] = -1 if label is None else label
+            for row, label in enumerate((answer.paraphrase, answer.fluency, answer.strength)):
+                labels[row, person, item] = -1 if label is None else label
     ranges = np.array([item.range for item in sample.items])
     by_range = [labels[:, :, ranges == index] for index in range(len(sample.ranges))]
     agreements = {}

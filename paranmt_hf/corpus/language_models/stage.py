@@ -148,22 +148,20 @@ class _AskWork:
         template = self._config.template(self._task)
         prompts = [template.replace("{sentence}", sentence) for sentence in missing]
         for index, answer in ask_all(self._server, prompts, self._config.concurrency):
-            self._keep_left_out(kept)
+            # Parameters that the server refused are kept before the first answer without them.
+            fresh = self._server.left_out - kept.left_out()
+            if "temperature" in fresh and len(kept):
+                raise InputError(
+                    f"{self._server.address} takes no temperature, but {counted(len(kept), 'answer')} came from "
+                    "requests with one: continue with the server that took it, or delete "
+                    f"{self._path.parent} to start again"
+                )
+            kept.leave_out(fresh)
             kept.add(missing[index], answer)
             found[missing[index]] = answer
             done += 1
             report(done)
         return [found[sentence] for sentence in sentences]
-
-    def _keep_left_out(self, kept: KeptAnswers) -> None:
-        """Record the parameters that the server refused, before the first answer without them is kept."""
-        fresh = self._server.left_out - kept.left_out()
-        if "temperature" in fresh and len(kept):
-            raise InputError(
-                f"{self._server.address} takes no temperature, but {counted(len(kept), 'answer')} came from requests "
-                f"with one: continue with the server that took it, or delete {self._path.parent} to start again"
-            )
-        kept.leave_out(fresh)
 
 
 def ask_all(server: Server, prompts: Sequence[str], concurrency: int) -> Iterator[tuple[int, Answer]]:

@@ -55,11 +55,11 @@ def converted(checkpoint: Checkpoint) -> Path:
     return make_once(cache_folder() / key, make, advice="make room, or name another folder in PARANMT_CACHE")
 
 
-def check_suitable(config: TranslatorConfig, checkpoint: Checkpoint) -> None:
-    """Raise an `UnsupportedError` if CTranslate2 cannot run this model with these settings; reads no weights."""
+def unsuitable(config: TranslatorConfig, checkpoint: Checkpoint) -> str | None:
+    """Why CTranslate2 cannot run this model with these settings, None if it can; reads no weights."""
     if config.sample or config.beam_groups > 1:
         # Its random numbers are one stream for each thread, so a sample would depend on the sentences before it.
-        raise UnsupportedError(
+        return (
             "backend ctranslate2 has no diverse beams, and its samples depend on the batch; use backend transformers"
         )
     device, dtype = resolve_device(config.device).partition(":")[0], config.resolved_dtype
@@ -68,12 +68,10 @@ def check_suitable(config: TranslatorConfig, checkpoint: Checkpoint) -> None:
     usable = device == "cpu" or ctranslate2.get_cuda_device_count() > 0
     supported = ctranslate2.get_supported_compute_types(device) if usable else ["nothing: it sees no GPU"]
     if dtype not in supported:
-        raise UnsupportedError(
-            f"dtype {dtype!r} is not one that CTranslate2 can use on this {device}: {', '.join(sorted(supported))}"
-        )
+        return f"dtype {dtype!r} is not one that CTranslate2 can use on this {device}: {', '.join(sorted(supported))}"
     model, name = checkpoint.config, checkpoint.files.name
     if model.model_type not in ("marian", "m2m_100"):
-        raise UnsupportedError(
+        return (
             f"backend ctranslate2 takes marian and m2m_100 models, and {name!r} is a {model.model_type} model; use "
             "backend transformers"
         )
@@ -81,10 +79,11 @@ def check_suitable(config: TranslatorConfig, checkpoint: Checkpoint) -> None:
     if model.model_type == "marian" and not (
         model.share_encoder_decoder_embeddings and checkpoint.pad == checkpoint.start[0] == model.vocab_size - 1
     ):
-        raise UnsupportedError(
+        return (
             f"backend ctranslate2 needs one vocabulary for both sides with the padding symbol last, which {name!r} "
             "has not; use backend transformers"
         )
+    return None
 
 
 class _Rows:
@@ -141,7 +140,8 @@ class CTranslate2Translator(BatchTranslator):
         self, config: TranslatorConfig, checkpoint: Checkpoint | None = None, threads: int | None = None
     ) -> None:
         checkpoint = checkpoint or Checkpoint(config)
-        check_suitable(config, checkpoint)
+        if reason := unsuitable(config, checkpoint):
+            raise UnsupportedError(reason)
         device, _, index = resolve_device(config.device).partition(":")
         # Several batches at once use many cores better than many cores at one batch; a GPU takes one batch at a time.
         workers = (threads or torch.get_num_threads()) if device == "cpu" else 1

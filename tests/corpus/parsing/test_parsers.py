@@ -193,7 +193,7 @@ def test_a_program_that_does_not_start(program):
 @pytest.mark.parametrize("parser", ["link-grammar", "stanza", "stanford"])
 def test_parsers_that_are_not_there(monkeypatch, tmp_path, parser):
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("paranmt_hf.util.optional.available", lambda package: False)
+    monkeypatch.setitem(sys.modules, "stanza", None)
     with pytest.raises(InputError):
         open_parser(parser)
 
