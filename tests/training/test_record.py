@@ -8,7 +8,7 @@ import pytest
 
 from paranmt_hf import EncoderConfig, TrainConfig
 from paranmt_hf.corpus.reading.pair_files import languages
-from paranmt_hf.encoders.config import BAG, SEQUENCE
+from paranmt_hf.encoders.config import FAMILIES
 from paranmt_hf.training.card import command, hub_datasets, sources, trained_values
 from paranmt_hf.training.record import AveragedModel, History, TrainingRecord, TrainingSettings
 from paranmt_hf.util.records import as_json
@@ -179,7 +179,7 @@ def test_values_of_a_family_of_another_paper(tmp_path):
     settings = replace(TRAINING.settings, encoder=EncoderConfig(model="projection,trigram"))
     values = values_of(tmp_path, replace(TRAINING, settings=settings))
     assert values["papers"][0] == "PARAGRAM-PHRASE (Wieting et al. 2016, section 3)"
-    assert (values["limits"], values["trigrams"]) == (BAG, True)
+    assert (values["limits"], values["trigrams"]) == (FAMILIES["word"].limits, True)
     settings = replace(TRAINING.settings, encoder=EncoderConfig(model="word+lstm"))
     values = values_of(tmp_path, replace(TRAINING, settings=settings))
-    assert (values["limits"], values["trigrams"]) == (SEQUENCE, False)
+    assert (values["limits"], values["trigrams"]) == (FAMILIES["lstm"].limits, False)
