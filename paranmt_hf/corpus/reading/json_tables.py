@@ -254,7 +254,8 @@ def _read_by_arrow(block: bytes, wanted: Sequence[tuple[Steps, bool]]) -> list[p
 def _numbers(values: Sequence[float | None]) -> pa.Array:
     """Numbers in double precision, unless whole ones of 64 bits are exact only as such."""
     known = [value for value in values if value is not None]
-    if all(isinstance(value, int) for value in known) and EXACT < max(map(abs, known), default=0) < 1 << 63:
+    # True and false are of a type of their own.
+    if all(type(value) is int for value in known) and EXACT < max(map(abs, known), default=0) < 1 << 63:
         return pa.array(values, pa.int64())
     return pa.array([None if value is None else float(value) for value in values], pa.float64())
 
