@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from paranmt_hf.paraphrase.paraphraser import Paraphraser
 
 logger = logging.getLogger(__name__)
-# Of a piece of held-out pairs; outputs of the recorded models, of 16 to 46, are sentences, those at 82 are not.
-POOR_PERPLEXITY = 60
 
 
 class TrainedParaphraser(Result[ParaphraserRecord]):
@@ -75,7 +73,8 @@ class TrainedParaphraser(Result[ParaphraserRecord]):
         best = record.course.best
         if best is not None:
             lines.append(f"  the weights are those of step {best.step:,}")
-            if best.perplexity > POOR_PERPLEXITY:
+            # Outputs of the recorded models, of a perplexity of 16 to 46, are sentences, those at 82 are not.
+            if best.perplexity > 60:
                 lines.append(
                     f"  warning: with a perplexity of {best.perplexity:.0f} most outputs are no sentences; train on "
                     "more pairs, or in more epochs"

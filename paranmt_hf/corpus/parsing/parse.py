@@ -42,9 +42,9 @@ from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.work import work_folder
 
+SHARD_PAIRS = 2000
 # Columns with the trees, by the columns with the sentences.
 PARSES = {"reference": "reference_parse", "translation": "translation_parse"}
-SHARD_PAIRS = 2000
 
 
 @dataclass(frozen=True)
