@@ -100,8 +100,15 @@ def trigram_tokenizer(units: Sequence[str]) -> Tokenizer:
         *_word_steps(mark, other),
         _rule(f"[^{_escaped(alphabet)}]", other),
         *_spelling_steps(spelling, second, third),
-        *_copying_steps(spelling, second, third),
     ]
+    # Fill the empty places: what one for the next character gets is two spellings further on, at any of its places;
+    # and from one for the character after that it is as far to the place where the next character has the same copied
+    # already.
+    for empty in (second, third):
+        for digit in digits:
+            steps.append(_rule(f"{_escaped(empty)}(?=.{{{2 * PLACES - 1}}}{_escaped(digit)})", digit))
+    # Drop the last two characters, which start no trigram.
+    steps.append(_rule(f".{{{2 * PLACES}}}{_escaped(third)}{{{PLACES}}}", ""))
     ids = {"".join(map(spelling.of.__getitem__, unit)): row for row, unit in enumerate(units) if row}
     tokenizer = Tokenizer(models.WordLevel({units[0]: 0, **ids}, unk_token=units[0]))
     tokenizer.normalizer = normalizers.Sequence(steps)
@@ -156,18 +163,3 @@ def _spelling_steps(spelling: Spelling, second: str, third: str) -> list[normali
     for place in range(PLACES - 1):
         steps += [_rule(f"(?={group})", digit) for digit, group in spelling.groups(place)]
     return [*steps, *(_rule(group, digit + empty) for digit, group in spelling.groups(PLACES - 1))]
-
-
-def _copying_steps(spelling: Spelling, second: str, third: str) -> list[normalizers.Normalizer]:
-    """Fill the empty places, and drop the last two characters, which start no trigram.
-
-    What an empty place for the next character gets is two spellings further on, at any of its places; and from
-    one for the character after that it is as far to the place where the next character has the same copied already.
-    """
-    distance = 2 * PLACES - 1
-    steps = [
-        _rule(f"{_escaped(empty)}(?=.{{{distance}}}{_escaped(digit)})", digit)
-        for empty in (second, third)
-        for digit in spelling.digits
-    ]
-    return [*steps, _rule(f".{{{2 * PLACES}}}{_escaped(third)}{{{PLACES}}}", "")]
