@@ -11,7 +11,8 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Transformer
-from sentence_transformers.sentence_transformer.modules import Pooling
+from sentence_transformers.sentence_transformer.modules import Pooling, StaticEmbedding
+from tokenizers import Tokenizer, models, pre_tokenizers
 from torch import nn
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
@@ -63,6 +64,13 @@ def tiny_bert(folder: Path, pieces: list[str], width: int = 8, longest: int = 32
     modules = [Transformer(str(folder / "bert"), max_seq_length=longest), Pooling(width)]
     SentenceTransformer(modules=modules, device="cpu").save(str(folder / "model"), create_model_card=False)
     return folder / "model"
+
+
+def foreign_table(units: list[str], weight: np.ndarray) -> StaticEmbedding:
+    """A stock table whose tokenizer is not of this package."""
+    tokenizer = Tokenizer(models.WordLevel({unit: row for row, unit in enumerate(units)}, unk_token=units[0]))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    return StaticEmbedding(tokenizer, embedding_weights=weight)
 
 
 def cosines(vectors: np.ndarray) -> np.ndarray:
