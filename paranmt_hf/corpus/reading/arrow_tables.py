@@ -57,15 +57,11 @@ def find_column(fields: pa.Schema | pa.StructType, path: str, name: str) -> list
     return [*steps, rest]
 
 
-def read_columns(batch: pa.RecordBatch, paths: Sequence[str], name: str, numbers: Collection[str]) -> list[pa.Array]:
-    """Return columns of a batch of the dataset `name`, by their names or dotted paths.
+def read_column(batch: pa.RecordBatch, path: str, name: str, *, may_be_number: bool) -> pa.Array:
+    """Return a column of a batch of the dataset `name`, by its name or dotted path.
 
-    Text is returned as bytes, because Parquet readers do not check that it is UTF-8; `numbers` keep their type.
+    Text is returned as bytes, because Parquet readers do not check that it is UTF-8; numbers keep their type.
     """
-    return [_read_column(batch, path, name, may_be_number=path in numbers) for path in paths]
-
-
-def _read_column(batch: pa.RecordBatch, path: str, name: str, *, may_be_number: bool) -> pa.Array:
     first, *rest = find_column(batch.schema, path, name)
     column = batch.column(first)
     for step in rest:
@@ -106,9 +102,10 @@ class ArrowTable(Table):
         read_as_numbers = [self.names[self.position(column)] for column in numbers]
         rows = 0
         for batch in self.batches(names):
-            yield Piece(
-                read_columns(batch, names, str(self.path), read_as_numbers), f"{self.path}, row (from 0) ", rows
-            )
+            found = []
+            for name in names:
+                found.append(read_column(batch, name, str(self.path), may_be_number=name in read_as_numbers))
+            yield Piece(found, f"{self.path}, row (from 0) ", rows)
             rows += batch.num_rows
 
 
@@ -144,9 +141,6 @@ def stream_batches(stream: Any, name: str, rows: int) -> Generator[pa.RecordBatc
             ) from error
 
 
-SIGNATURE = b"PAR1"
-
-
 def label_names(schema: pa.Schema, column: str) -> list[str] | None:
     """Names [label] that `datasets` wrote for the labels of a column into a file; None if there are none."""
     written = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
@@ -162,7 +156,7 @@ class ParquetTable(ArrowTable):
 
     @classmethod
     def matches(cls, name: str, head: bytes) -> bool:
-        return head.startswith(SIGNATURE) or name.endswith(".parquet")
+        return head.startswith(b"PAR1") or name.endswith(".parquet")
 
     @classmethod
     def open(cls, path: Path, named: Collection[str] = ()) -> Table:
@@ -213,10 +207,7 @@ class SavedDataset(ArrowTable):
     def identity(self) -> dict[str, Any]:
         # Only the files of the dataset: `Dataset.map` keeps its results in the same folder.
         state = read_json(self.path / STATE, "the list of files of a dataset")
-        try:
-            files = existing([self.path / Path(file["filename"]).name for file in state["_data_files"]])
-        except (KeyError, TypeError):
-            raise InputError(f"{self.path / STATE} does not list the files of a dataset", path=self.path) from None
+        files = existing([self.path / Path(file["filename"]).name for file in state["_data_files"]])
         return {"format": self.format, "name": self.path.name, "files": [file_identity(file) for file in files]}
 
     def label_names(self, column: str) -> Sequence[str] | None:

@@ -21,13 +21,9 @@ from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.packed import find_packing
 
-SUFFIXES = (".jsonl", ".ndjson", ".jsonlines")
-SAMPLE_ROWS = 1000  # Rows that show the columns
 Object = dict[str, Any]
 Steps = tuple[str, ...]  # The keys on the way to a value
 _OPENING, _COMMA = re.compile(r"\ufeff?\s*\[\s*(?=\S)"), re.compile(r"\s*,\s*(?=\S)")
-_CLOSING = re.compile(r"\s*\]\s*")
-MAX_STEPS = 20  # Objects that are deeper inside have no columns
 
 
 class JsonRow(NamedTuple):
@@ -51,7 +47,7 @@ class JsonObjects(Table):
     @classmethod
     def open(cls, path: Path, named: Collection[str] = ()) -> Table:
         """Find the columns in the first rows."""
-        rows = list(islice(cls(path, []).objects(), SAMPLE_ROWS))
+        rows = list(islice(cls(path, []).objects(), 1000))
         if not rows:
             raise InputError(f"{path}: expected rows, but there are none", path=path)
         is_row = any(isinstance(rows[0].values.get(name), str | float | int) for name in named)
@@ -87,9 +83,9 @@ class JsonObjects(Table):
 
     def values(self, rows: Sequence[JsonRow], wanted: Sequence[tuple[Steps, bool]]) -> list[pa.Array]:
         """Values of the columns that are `wanted`, each with whether it holds numbers."""
-        return [self._values(rows, steps, is_number=is_number) for steps, is_number in wanted]
+        return [self._column(rows, steps, is_number=is_number) for steps, is_number in wanted]
 
-    def _values(self, rows: Sequence[JsonRow], steps: Steps, *, is_number: bool) -> pa.Array:
+    def _column(self, rows: Sequence[JsonRow], steps: Steps, *, is_number: bool) -> pa.Array:
         expected, kinds = ("a number", (str, int, float)) if is_number else ("text", (str,))
         found: list[Any] = []
         for row in rows:
@@ -116,7 +112,16 @@ class JsonLines(JsonObjects):
 
     @classmethod
     def matches(cls, name: str, head: bytes) -> bool:
-        return name.endswith((*SUFFIXES, ".json")) or _is_object(head.partition(b"\n")[0])
+        if name.endswith((".jsonl", ".ndjson", ".jsonlines", ".json")):
+            return True
+        line = head.partition(b"\n")[0]
+        if not line.lstrip().startswith(b'{"'):
+            return False
+        try:
+            return isinstance(json.loads(line), dict)
+        except (ValueError, RecursionError):
+            # One that is longer than the head of a file may be cut.
+            return len(line) > 1 << 15
 
     def objects(self) -> Iterator[JsonRow]:
         first = 1
@@ -191,7 +196,7 @@ class JsonArray(JsonObjects):
                     text, at = text[at:] + more, 0
                     continue
                 rest = text[at:]
-                if _CLOSING.fullmatch(rest if before is _COMMA else rest.lstrip("\ufeff \t\r\n")[1:]):
+                if re.fullmatch(r"\s*\]\s*", rest if before is _COMMA else rest.lstrip("\ufeff \t\r\n")[1:]):
                     return
                 line += text.count("\n", at, begin)
                 raise InputError(
@@ -246,22 +251,9 @@ def _types(fields: dict[str, Any]) -> list[tuple[str, pa.DataType]]:
     return [(name, pa.struct(_types(kind)) if isinstance(kind, dict) else kind) for name, kind in fields.items()]
 
 
-def _is_object(line: bytes) -> bool:
-    """Whether a line is a JSON object; one that is longer than the head of a file may be cut."""
-    if not line.lstrip().startswith(b'{"'):
-        return False
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError):
-        return len(line) > 1 << 15
-    return True
-
-
 def _holds_rows(values: Object) -> bool:
     """Whether an object holds rows, as `{"data": [...]}` does, and the columns or rows that pandas writes."""
-    if list(values)[:2] == ["0", "1"]:
-        return True
-    for value in values.values():
+    for value in (values, *values.values()):
         if isinstance(value, list) and value and isinstance(value[0], dict | list):
             return True
         if isinstance(value, dict) and list(value)[:2] == ["0", "1"]:
@@ -297,7 +289,8 @@ def _parse(line: bytes, path: Path, place: str) -> JsonRow:
 def leaves(values: Object, before: Steps = ()) -> Iterator[tuple[Steps, object]]:
     """Values of an object and of the objects inside it, such as that of `translation.en`."""
     for name, value in values.items():
-        if isinstance(value, dict) and len(before) < MAX_STEPS:
+        # Objects that are deeper inside have no columns.
+        if isinstance(value, dict) and len(before) < 20:
             yield from leaves(value, (*before, name))
         else:
             yield (*before, name), value

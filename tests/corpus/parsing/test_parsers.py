@@ -129,7 +129,11 @@ def test_many_sentences_of_a_file(tmp_path):
     path.write_text("".join(f"{sentence}\t(S {number})\n" for number, sentence in enumerate(sentences)))
     wanted = [*sentences[::7], "none of these"]
     expected = [f"(S {sentences.index(each)})" if each in sentences else None for each in wanted]
-    assert parse_sentences(TreeFile(path), wanted) == expected
+    parser, keep = TreeFile(path), tmp_path / "kept.tsv"
+    assert parse_sentences(parser, wanted) == expected
+    assert "_index" not in vars(parser), "the file is read as a stream, and not copied"
+    assert list(map(str, parser.trees(wanted[:50]))) == expected[:50]
+    assert parse_sentences(parser, wanted, keep=keep) == parse_sentences(parser, wanted, keep=keep) == expected
 
 
 PROGRAM = r"""#!/bin/sh
