@@ -50,7 +50,8 @@ def pair_similarities(encoder: Encoder | PairSimilarity, left: list[str], right:
 
 def _from_vectors(encoder: Encoder, left: list[str], right: list[str], name: str) -> Similarities:
     rows: dict[str, int] = {}
-    sides = [np.array([rows.setdefault(text, len(rows)) for text in side], np.int64) for side in (left, right)]
+    places = np.array([rows.setdefault(text, len(rows)) for text in [*left, *right]], np.int64)
+    left_rows, right_rows = np.split(places, 2)
     sentences = list(rows)
     encoder = fitted(encoder, sentences)
     vectors = encoded(encoder, sentences, name)
@@ -58,7 +59,6 @@ def _from_vectors(encoder: Encoder, left: list[str], right: list[str], name: str
     unknown = np.zeros_like(zero)
     if hasattr(encoder, "known_tokens"):
         unknown += np.asarray(encoder.known_tokens(sentences)) == 0
-    left_rows, right_rows = sides
     return Similarities(
         values=pair_cosines(vectors, left_rows, right_rows),
         zeros=zero[left_rows] + zero[right_rows],

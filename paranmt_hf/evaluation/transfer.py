@@ -142,7 +142,7 @@ class _VectorStore:
 
     def encode(self, task: TransferTask) -> None:
         """Encode the sentences of a task, unless they are those of the previous one."""
-        sentences = dict.fromkeys(sentence for part in task.parts.values() for side in part.sides for sentence in side)
+        sentences = dict.fromkeys(task.sentences)
         if sentences.keys() == self._rows.keys():
             return
         self._rows = {sentence: row for row, sentence in enumerate(sentences)}
