@@ -14,7 +14,7 @@ from paranmt_hf.evaluation.baselines import BaselineName, baseline
 from paranmt_hf.evaluation.correlation import RESAMPLES
 from paranmt_hf.evaluation.finished_tasks import FinishedTasks, folder_of_tasks
 from paranmt_hf.evaluation.paper_tables import TABLES, PaperTable
-from paranmt_hf.evaluation.results import Evaluation, Results, differences
+from paranmt_hf.evaluation.results import Evaluation, Results, difference_table
 from paranmt_hf.evaluation.similarities import PairSimilarity
 from paranmt_hf.evaluation.speed import Speed, encoding_speed
 from paranmt_hf.evaluation.sts import evaluate_sts
@@ -152,7 +152,7 @@ def evaluate(
             settings = {**result.settings, "bytes": size, "stored": precision}
             results.append(replace(result, weights=model.weights, settings=settings))
     several = len(results) > 1 and bool(results[0].tables["Year"])
-    return Evaluation(results, (*([differences] if several else []), *(TABLES[name] for name in tables)))
+    return Evaluation(results, (*([difference_table] if several else []), *(TABLES[name] for name in tables)))
 
 
 def _saved_and_loaded(encoder: Any) -> tuple[Any, int]:  # noqa: ANN401 - an encoder

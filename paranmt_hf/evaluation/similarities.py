@@ -54,7 +54,7 @@ def _from_vectors(encoder: Encoder, left: list[str], right: list[str], name: str
     left_rows, right_rows = np.split(places, 2)
     sentences = list(rows)
     encoder = fitted(encoder, sentences)
-    vectors = encoded(encoder, sentences, name)
+    vectors = vectors_of(encoder, sentences, name)
     zero = (~np.any(vectors != 0, axis=1)).astype(np.int64)
     unknown = np.zeros_like(zero)
     if hasattr(encoder, "known_tokens"):
@@ -66,7 +66,7 @@ def _from_vectors(encoder: Encoder, left: list[str], right: list[str], name: str
     )
 
 
-def encoded(encoder: Encoder, sentences: list[str], name: str) -> np.ndarray:
+def vectors_of(encoder: Encoder, sentences: list[str], name: str) -> np.ndarray:
     """Encode sentences into vectors [sentence, dimension], whose shape is checked; `name` is for errors."""
     vectors = np.asarray(encoder.encode(sentences))
     if vectors.ndim != 2 or len(vectors) != len(sentences):

@@ -35,7 +35,7 @@ from paranmt_hf.search.indexed_vectors import (
 )
 from paranmt_hf.search.storage import spans
 from paranmt_hf.util.files import refuse_inside, replacing, resolved, shown_path
-from paranmt_hf.util.markers import Advanced, Cosine, Count, Group, PythonOnly, Range
+from paranmt_hf.util.markers import Cosine, Count, PythonOnly, Range, Without
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import FileRecord, Identity, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
@@ -70,7 +70,7 @@ class MineConfig(IndexConfig):
 
     top: Annotated[int, Range(at_least=1, at_most=1000), SEARCH] = 10
     min_score: Cosine = 0.8
-    pairing: Annotated[Literal["any", "mutual"], Advanced] = "any"
+    pairing: Annotated[Literal["any", "mutual"], SEARCH] = "any"
     margin: Literal["none", "ratio", "distance"] = "none"
     margin_neighbours: Annotated[int, Range(at_least=1, at_most=1000), PythonOnly] = 4
     min_margin: float | None = None
@@ -118,12 +118,12 @@ def mine_pairs(
     *,
     second: str | Path | None = None,
     column: str | None = None,
-    second_column: Annotated[str | None, Advanced] = None,
+    second_column: Annotated[str | None, PythonOnly] = None,
     encoder: str | Path | None = None,
     config: MineConfig | None = None,
     made_by: MadeBy = "unknown",
-    release: ReleaseConfig | None = None,
-    engine: Annotated[EngineConfig | None, Group(), Advanced] = None,
+    release: Annotated[ReleaseConfig | None, Without("keep_source")] = None,
+    engine: Annotated[EngineConfig | None, PythonOnly] = None,
 ) -> Built | MinedPairs:
     """Find pairs of sentences with the same meaning, in a corpus or between two, and release them.
 

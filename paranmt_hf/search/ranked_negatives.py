@@ -15,7 +15,7 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.indexed_vectors import SEARCH, IndexConfig, IndexedVectors
-from paranmt_hf.search.storage import Precision, read_checkpoint, save_checkpoint, spans
+from paranmt_hf.search.storage import Precision, read_progress, save_progress, spans
 from paranmt_hf.text.identity import mix, salt
 from paranmt_hf.text.tokens import expand
 from paranmt_hf.util.markers import Cosine, Count, Group, Range, Seed, Share
@@ -90,7 +90,7 @@ def find_negatives(
 ) -> FoundNegatives:
     """Find the negatives of pairs of items [pair, side], continuing from the last checkpoint in a work folder."""
     checkpoint = work / "negatives.safetensors"
-    arrays, state = read_checkpoint(checkpoint)
+    arrays, state = read_progress(checkpoint)
     if not arrays:
         arrays["items"] = np.full((len(pairs), config.number), NOBODY, np.int32)
         arrays["cosines"] = np.zeros((len(pairs), config.number + 1), np.float32)
@@ -105,7 +105,7 @@ def find_negatives(
             anchors += len(block)
             progress.advance_to(anchors)
             if time.monotonic() - saved >= CHECKPOINT_SECONDS or number == len(search.blocks):
-                save_checkpoint(checkpoint, arrays, {"done": number, "left_out": left_out, "rejected": rejected})
+                save_progress(checkpoint, arrays, {"done": number, "left_out": left_out, "rejected": rejected})
                 saved = time.monotonic()
     return found
 

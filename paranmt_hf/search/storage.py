@@ -188,7 +188,7 @@ def spans(count: int, size: int) -> Iterator[tuple[int, int]]:
         yield start, min(start + size, count)
 
 
-def save_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], state: Mapping[str, Any]) -> None:
+def save_progress(path: Path, arrays: Mapping[str, np.ndarray], state: Mapping[str, Any]) -> None:
     """Write arrays with a state of JSON values atomically."""
     from safetensors.numpy import save_file
 
@@ -196,8 +196,8 @@ def save_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], state: Mapping
         save_file(dict(arrays), aside, {"state": json.dumps(state)})
 
 
-def read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Read the arrays and the state of `save_checkpoint`; both are empty without a file."""
+def read_progress(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Read the arrays and the state of `save_progress`; both are empty without a file."""
     from safetensors import SafetensorError, safe_open
 
     if not path.exists():

@@ -40,7 +40,7 @@ from paranmt_hf.corpus.scoring.number_words import (
     TENS,
     UNITS,
     WEEKDAYS,
-    is_number,
+    means_number,
 )
 
 PARTS = re.compile(
@@ -317,7 +317,7 @@ class _Reader:
             self._weak = False
 
     def _other(self, word: str, lower: str) -> None:
-        if lower in MONTHS and is_number(word, lower):
+        if lower in MONTHS and means_number(word, lower):
             key = f"month {MONTHS[lower]}"
             if lower not in AMBIGUOUS or self._dated:
                 self.claim(key)
