@@ -122,10 +122,6 @@ class TreeFile:
         return TableFiles([table], columns, optional=["tree"], max_characters=MAX_CHARACTERS)
 
 
-# The first field of the first line of a file of kept trees; the second is the name of the parser.
-PARSER_LINE = "#parser"
-
-
 def lock_kept(path: Path) -> AbstractContextManager[Any]:
     """Lock a file of kept trees for a `with` block, because the lines of two processes would mix."""
     with writing(path):
@@ -145,7 +141,7 @@ def read_kept(path: Path, parser: str, wanted: Collection[str], cut: Callable[[T
     file is created; one of another parser is refused.
     """
     check_regular(path)
-    head = f"{PARSER_LINE}\t{parser}\n".encode()
+    head = f"#parser\t{parser}\n".encode()
     found: dict[str, str | None] = {}
     with writing(path), path.open("a+b") as file:
         file.seek(0)

@@ -27,7 +27,7 @@ STRINGS = (pa.string(), pa.large_string(), pa.string_view())
 TEXTS = (*STRINGS, pa.binary(), pa.large_binary(), pa.binary_view(), pa.null())
 
 
-def is_number(kind: pa.DataType) -> bool:
+def is_number_type(kind: pa.DataType) -> bool:
     """Whether a column holds numbers."""
     return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
 
@@ -73,7 +73,7 @@ def read_column(batch: pa.RecordBatch, path: str, name: str, *, may_be_number: b
         return column.cast(pa.binary())
     if may_be_number and pa.types.is_boolean(kind):
         return column.cast(pa.int8())
-    if may_be_number and is_number(kind):
+    if may_be_number and is_number_type(kind):
         return column
     wanted = "numbers" if may_be_number else "text"
     advice = ""
@@ -201,7 +201,7 @@ class SavedDataset(ArrowTable):
                 f"{path} is a folder, but not one of `Dataset.save_to_disk`, which has {STATE}; name the files in it",
                 path=path,
             )
-        return cls(path, load(path).features.arrow_schema)
+        return cls(path, load_saved(path).features.arrow_schema)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -211,14 +211,14 @@ class SavedDataset(ArrowTable):
         return {"format": self.format, "name": self.path.name, "files": [file_identity(file) for file in files]}
 
     def label_names(self, column: str) -> Sequence[str] | None:
-        return getattr(load(self.path).features.get(self.names[self.position(column)]), "names", None)
+        return getattr(load_saved(self.path).features.get(self.names[self.position(column)]), "names", None)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        for table in load(self.path).with_format("arrow").iter(BLOCK_ROWS):
+        for table in load_saved(self.path).with_format("arrow").iter(BLOCK_ROWS):
             yield from table.combine_chunks().to_batches()
 
     def write(self, out: Path, kept: np.ndarray) -> None:
-        load(self.path).select(np.flatnonzero(kept)).save_to_disk(str(out))
+        load_saved(self.path).select(np.flatnonzero(kept)).save_to_disk(str(out))
 
 
 def is_saved_dataset(path: Path) -> bool:
@@ -226,7 +226,7 @@ def is_saved_dataset(path: Path) -> bool:
     return (path / STATE).is_file() or (path / SPLITS).is_file()
 
 
-def load(path: Path) -> Any:  # noqa: ANN401 - a dataset of `datasets`
+def load_saved(path: Path) -> Any:  # noqa: ANN401 - a dataset of `datasets`
     """Load the dataset of a folder."""
     import datasets
 

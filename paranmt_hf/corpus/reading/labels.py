@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.reading.arrow_tables import TEXTS, is_number
+from paranmt_hf.corpus.reading.arrow_tables import TEXTS, is_number_type
 from paranmt_hf.corpus.reading.normalisation import decode
 from paranmt_hf.corpus.reading.tables import refuse_row
 from paranmt_hf.errors import InputError
@@ -37,7 +37,7 @@ def paraphrase_labels(column: pa.Array, where: str, first: int, path: Path | Non
     kind = column.type
     if pa.types.is_boolean(kind) or pa.types.is_null(kind):
         return column.cast(pa.int32())
-    if is_number(kind):
+    if is_number_type(kind):
         numbers = column.cast(pa.float64(), safe=False)
         missing = pc.or_kleene(numbers.is_null(), pc.is_nan(numbers))
         index = pc.index_in(numbers, pa.array([0.0, 1.0]))

@@ -45,27 +45,21 @@ def pairs_of_sets(blocks: Iterable[Sentences], label: str) -> Iterator[tuple[pa.
         text = pa.concat_arrays([held.text, block.text])
         if not len(sets):
             continue
-        starts = _starts(sets)
+        # Where each set begins.
+        codes = sets.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+        starts = np.append(0, np.flatnonzero(codes[1:] != codes[:-1]) + 1)
         # The last set may continue in the next block.
         last = int(starts[-1])
         yield _pairs(text.slice(0, last), starts[:-1], last, label)
         held = Sentences(sets.slice(last), text.slice(last))
-        if len(held.text) > MOST_SENTENCES:
-            raise _too_many(label)
+        _check_sizes([len(held.text)], label)
     if len(held.text):
         yield _pairs(held.text, np.zeros(1, np.int64), len(held.text), label)
 
 
-def _starts(sets: pa.Array) -> np.ndarray:
-    """Index where each set begins."""
-    codes = sets.dictionary_encode().indices.to_numpy(zero_copy_only=False)
-    return np.append(0, np.flatnonzero(codes[1:] != codes[:-1]) + 1)
-
-
 def _pairs(text: pa.Array, starts: np.ndarray, end: int, label: str) -> tuple[pa.Array, pa.Array]:
     sizes = np.diff(np.append(starts, end))
-    if sizes.size and sizes.max() > MOST_SENTENCES:
-        raise _too_many(label)
+    _check_sizes(sizes, label)
     rows = np.arange(end)
     # How many sentences of its set follow each one.
     following = np.repeat(starts + sizes, sizes) - rows - 1
@@ -75,11 +69,12 @@ def _pairs(text: pa.Array, starts: np.ndarray, end: int, label: str) -> tuple[pa
     return text.take(pa.array(first)), text.take(pa.array(second))
 
 
-def _too_many(label: str) -> InputError:
-    return InputError(
-        f"{label}: a set has more than {MOST_SENTENCES:,} sentences, which no set of paraphrases has; look at the "
-        "column that names the sets"
-    )
+def _check_sizes(sizes: np.ndarray | Sequence[int], label: str) -> None:
+    if np.max(sizes, initial=0) > MOST_SENTENCES:
+        raise InputError(
+            f"{label}: a set has more than {MOST_SENTENCES:,} sentences, which no set of paraphrases has; look at the "
+            "column that names the sets"
+        )
 
 
 class PresetFiles(Reader):

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.reading.arrow_tables import STRINGS, is_number, rebatch
+from paranmt_hf.corpus.reading.arrow_tables import STRINGS, is_number_type, rebatch
 from paranmt_hf.corpus.release.column_checksums import ColumnChecksums
 from paranmt_hf.corpus.release.record import RELEASE_RECORD, ConfigFiles, ReleaseRecord
 from paranmt_hf.corpus.release.schema import (
@@ -53,7 +53,7 @@ def check_types(schema: pa.Schema, columns: Collection[str], path: Path) -> None
         if field.name in TEXT:
             expected, fits = "text", kind in STRINGS
         else:
-            expected, fits = "numbers", field.name not in NAMES or is_number(kind)
+            expected, fits = "numbers", field.name not in NAMES or is_number_type(kind)
         if not fits:
             raise InputError(
                 f"{path}: the column {field.name} holds values of type {field.type}, expected {expected}; write the "
@@ -213,20 +213,17 @@ def release_files(folder: Path, config: str = "default") -> list[Path]:
     """List the Parquet files of one config of a corpus, in order."""
     if config not in FOLDERS:
         raise InputError(f"a corpus has the configs {', '.join(FOLDERS)}, not {config!r}")
-    if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder; expected a corpus made by `paranmt build` or `paranmt import`")
-    for place in (folder, folder / FOLDERS[config]):
-        check_regular(place)
-    files = sorted((folder / FOLDERS[config]).glob("train-*-of-*.parquet"))
-    if not files:
+    place = folder / FOLDERS[config]
+    for part in (folder, place):
+        check_regular(part)
+    files = sorted(place.glob("train-*-of-*.parquet"))
+    expected = int(files[0].stem.rsplit("-", 1)[1]) if files else 1
+    if len(files) != expected:
         raise InputError(
-            f"{folder} is not a corpus, the folder that `paranmt build` or `paranmt import` writes: "
-            f"{folder / FOLDERS[config]} holds no train-*.parquet; name a corpus, or a file in the folder",
+            f"{folder} is not a whole corpus, the folder that `paranmt build` or `paranmt import` writes: {place} "
+            f"holds {len(files) or 'no'} train-*.parquet, expected {expected}; name a corpus, or copy it again",
             path=folder,
         )
-    expected = int(files[0].stem.rsplit("-", 1)[1])
-    if len(files) != expected:
-        raise InputError(f"{folder / FOLDERS[config]} holds {len(files)} of {expected} Parquet files; copy it again")
     return files
 
 
@@ -245,13 +242,13 @@ def read_record(folder: Path, configs: Collection[str] | None = None) -> Release
         if configs and name not in configs:
             continue
         present = {path.relative_to(folder).as_posix(): path for path in release_files(folder, name)}
-        if others := sorted(present.keys() ^ config.files.keys()):
+        damaged = sorted(present.keys() ^ config.files.keys())
+        damaged = damaged or [path for path, file in present.items() if checksum(file) != config.files[path]]
+        if damaged:
             raise InputError(
-                f"{folder / RELEASE_RECORD} and its files differ in {others[0]!r}; copy or build the corpus again"
+                f"{folder / damaged[0]} is not the file that was written by {RELEASE_RECORD}; copy or build {folder} "
+                "again"
             )
-        for path, file in present.items():
-            if checksum(file) != config.files[path]:
-                raise InputError(f"{file} is not the file that was written; copy or build {folder} again")
     return record
 
 
