@@ -1,6 +1,7 @@
 """Who may import whom: a folder imports only from those before it, and no module itself; and the public names."""
 
 import ast
+import importlib
 import re
 from pathlib import Path
 
@@ -150,3 +151,12 @@ def test_an_inner_name_is_found():
     ):
         assert inner_names(text), text
     assert not inner_names("import paranmt_hf\nfrom paranmt_hf import train\nparanmt_hf.load()")
+
+
+@pytest.mark.slow
+def test_benchmarks_import_what_is_there():
+    for path in sorted((ROOT / "benchmarks").rglob("*.py")):
+        for name in imports(ast.parse(path.read_text(encoding="utf8"))):
+            module, _, inner = name.rpartition(".")
+            if not hasattr(importlib.import_module(module), inner):
+                importlib.import_module(name)
