@@ -11,7 +11,6 @@ from torch import distributed
 
 from paranmt_hf.errors import LostProcessError
 from paranmt_hf.training import processes
-from paranmt_hf.util.processes import is_rank_0, process_count
 from tests.refused import refused
 from tests.training.toys import FREE_PORT, synonyms, weights_of, write_data
 
@@ -146,7 +145,6 @@ def test_processes_that_nobody_connected(monkeypatch):
 def test_one_process_waits_for_nobody(monkeypatch):
     monkeypatch.delenv("WORLD_SIZE", raising=False)
     monkeypatch.delenv("RANK", raising=False)
-    assert is_rank_0() and process_count() == 1
     processes.wait_for_all("cuda")
     processes.check_same("settings", "cuda")
     assert not torch.distributed.is_initialized()

@@ -14,8 +14,7 @@ from paranmt_hf.encoders.building import build_encoder, choose_vocabularies
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.units import count_units, lookup
-from paranmt_hf.text.identity import TokenHashes, sentence_keys
-from paranmt_hf.text.tokens import WordTokenizer
+from paranmt_hf.text.identity import keys_of
 from paranmt_hf.training.losses import combined_loss
 from paranmt_hf.training.mega_batch import mine_negatives, minibatch
 from paranmt_hf.training.pair_store import MegaBatch, PairStore, write_pairs
@@ -137,8 +136,7 @@ def write_text(columns, folder: Path, readers) -> PairStore:
 
 def keyed(column: Sentences) -> tuple[np.ndarray, pa.Array]:
     """Sentences with their keys, as `teach` takes them."""
-    (table,) = WordTokenizer().tables(column)
-    return sentence_keys(table, TokenHashes()), pa.array(column)
+    return keys_of(column)[0], pa.array(column)
 
 
 def write_data(path: Path, sides: tuple[Sentences, Sentences], **options: object) -> Path:
