@@ -22,6 +22,12 @@ class InputError(ValueError):
         self.option, self.path = option, path
 
 
+def refuse(wrong: object, message: str, *, option: str | None = None, path: Path | None = None) -> None:
+    """Raise an `InputError` if something is wrong."""
+    if wrong:
+        raise InputError(message, option=option, path=path)
+
+
 class WriteError(InputError):
     """Writing failed, usually because the disk is full; the same command continues when there is space."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import refuse
 from paranmt_hf.util.markers import Advanced, AlsoWrites, Count, Range, RunOnly, Seed
 from paranmt_hf.util.settings import Settings
 
@@ -39,14 +39,14 @@ class DistillConfig(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.encoder is not None and (self.words or self.dimension):
-            raise InputError(
-                f"{self.start} has its own words and dimensions; leave out `words` and `dimension`, or choose another "
-                "`start`",
-                option="start",
-            )
-        if self.words and self.start == TRIGRAMS:
-            raise InputError("`words` is for the start words, not for trigrams; leave it out", option="words")
+        refuse(
+            self.encoder is not None and (self.words or self.dimension),
+            f"{self.start} has its own words and dimensions; leave out `words` and `dimension`, or choose another "
+            "`start`",
+            option="start",
+        )
+        wrong = self.words and self.start == TRIGRAMS
+        refuse(wrong, "`words` is for the start words, not for trigrams; leave it out", option="words")
 
     @property
     def encoder(self) -> str | None:

@@ -16,14 +16,11 @@ from transformers import BatchEncoding, PreTrainedTokenizerFast
 
 from paranmt_hf.distillation.reduction import ResumeStore
 from paranmt_hf.encoders.units import Lookup
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.text.definitions import word_normalizer, word_pre_tokenizer
 from paranmt_hf.text.tokens import Bags, WordTokenizer
 from paranmt_hf.util.machine import torch_threads
 from paranmt_hf.util.progress import Progress
-
-CPU_BATCH, GPU_BATCH = 32, 256  # Sentences of a batch; the states of a small one stay in the cache of a processor
-BLOCK = 5_000  # Sentences that are split and chosen from at once
 
 Tensors = dict[str, torch.Tensor]
 
@@ -62,11 +59,15 @@ class StateMeans:
     """Sums of the states of words in sentences, under an encoder that begins with a transformer.
 
     Its tokenizer must be a fast one. Row 0 of the lookup is for unknown words and gets nothing. If `in_bf16`, the
-    encoder computes in bfloat16; the sums do not.
+    encoder computes in bfloat16; the sums do not. On a processor a batch has `cpu_batch` sentences, whose states stay
+    in its cache.
     """
 
-    def __init__(self, encoder: SentenceTransformer, lookup: Lookup, *, in_bf16: bool = False) -> None:
+    def __init__(
+        self, encoder: SentenceTransformer, lookup: Lookup, *, in_bf16: bool = False, cpu_batch: int = 32
+    ) -> None:
         self._encoder, self._row_of, self._in_bf16 = encoder, lookup.row_of, in_bf16
+        self._batch = cpu_batch if encoder.device.type == "cpu" else 256
         self._tokenizer = check_reads_words(encoder, "this model")
         length = encoder.max_seq_length
         # Tokenizers without a maximum length state a very large one.
@@ -79,25 +80,24 @@ class StateMeans:
     def add(self, sentences: Sequence[str], wanted: Sequence[np.ndarray], *, alone: bool = False) -> None:
         """Add the states of the `wanted` rows in each sentence; `alone`: each sentence is one word."""
         order = np.argsort([len(sentence) for sentence in sentences], kind="stable")
-        size = CPU_BATCH if self._encoder.device.type == "cpu" else GPU_BATCH
-        parts = [order[start : start + size].tolist() for start in range(0, len(order), size)]
-        # Offsets change the settings of a tokenizer, so one thread uses it.
-        features = [self._features([sentences[index] for index in part]) for part in parts]
+        parts = [order[start : start + self._batch].tolist() for start in range(0, len(order), self._batch)]
+        features = []
+        for part in parts:
+            # Offsets change the settings of a tokenizer, so one thread uses it.
+            read = self._tokenizer(
+                [sentences[index] for index in part],
+                padding=True,
+                truncation=True,
+                max_length=self._longest,
+                return_offsets_mapping=True,
+                return_tensors="pt",
+            )
+            features.append(read)
         bounds = [each.pop("offset_mapping").numpy() for each in features]
         with torch_threads(self._encoder.device.type) as pool:
             for part, places, states in zip(parts, bounds, pool.map(self._states, features), strict=True):
                 own = [sentences[index] for index in part]
                 self._sum(states, places, own, [wanted[index] for index in part], alone)
-
-    def _features(self, sentences: list[str]) -> BatchEncoding:
-        return self._tokenizer(
-            sentences,
-            padding=True,
-            truncation=True,
-            max_length=self._longest,
-            return_offsets_mapping=True,
-            return_tensors="pt",
-        )
 
     def _states(self, features: BatchEncoding) -> torch.Tensor:
         """States of pieces [sentence, piece, dimension], float32."""
@@ -176,13 +176,16 @@ def mean_states(
     kept: ResumeStore | None = None,
     *,
     in_bf16: bool = False,
+    cpu_batch: int = 32,
+    block_size: int = 5000,
 ) -> np.ndarray:
     """Read `total` sentences in columns, and average the states of words [row, dimension], float32; zeros in row 0.
 
     The lookup gives the rows of words; `limit` is the number of sentences of each word. `kept` keeps the state of a
-    call of the same arguments and does not change the result. See `StateMeans` for the others.
+    call of the same arguments and does not change the result. `block_size` is the number of sentences that are split
+    and chosen from at once. See `StateMeans` for the others.
     """
-    tokenizer, means = WordTokenizer(), StateMeans(encoder, lookup, in_bf16=in_bf16)
+    tokenizer, means = WordTokenizer(), StateMeans(encoder, lookup, in_bf16=in_bf16, cpu_batch=cpu_batch)
     seen, known, done = np.zeros(len(lookup.vocabulary), np.int64), 0, 0
     if kept is not None and (state := kept.read()) is not None:
         means.restore(state)
@@ -193,8 +196,8 @@ def mean_states(
 
     with Progress("distill", total, done=known, unit="sentences") as progress:
         for column in sentences:
-            for start in range(0, len(column), BLOCK):
-                block = column[start : start + BLOCK]
+            for start in range(0, len(column), block_size):
+                block = column[start : start + block_size]
                 if done < known:
                     done += len(block)
                     continue
@@ -209,14 +212,14 @@ def mean_states(
     units = lookup.vocabulary.units
     with Progress("distill, words alone", len(units), unit="words") as progress:
         # By ranges of rows, so that a continued run has the same batches. Row 0 is that of unknown words.
-        for start in range(1, len(units), BLOCK):
-            alone = [row for row in range(start, min(start + BLOCK, len(units))) if not means.counts[row]]
+        for start in range(1, len(units), block_size):
+            end = min(start + block_size, len(units))
+            alone = [row for row in range(start, end) if not means.counts[row]]
             if alone:
                 means.add([units[row] for row in alone], [np.array([row]) for row in alone], alone=True)
-            progress.advance_to(min(start + BLOCK, len(units)))
+            progress.advance_to(end)
             if kept is not None and not means.is_empty:
                 kept.offer(state_now)
     found = means.means()
-    if not np.isfinite(found).all():
-        raise InputError("the model gave a state that is not finite")
+    refuse(not np.isfinite(found).all(), "the model gave a state that is not finite")
     return found

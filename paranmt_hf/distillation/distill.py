@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
@@ -18,7 +17,7 @@ from paranmt_hf.distillation.config import WORDS, DistillConfig
 from paranmt_hf.distillation.distill_steps import BASE, DistillSteps
 from paranmt_hf.distillation.likeness import NEIGHBOURS
 from paranmt_hf.distillation.record import Distilled, DistillRecord
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.evaluation.sts_data import is_sample, sets_of
 from paranmt_hf.hub.languages import check_language
 from paranmt_hf.hub.repository import locate, plain_name
@@ -76,19 +75,23 @@ def distill(
             package).
     """
     config, names = config or DistillConfig(), listed(teacher) or [BASE]
-    if len(names) > 1:
-        raise InputError("name one teacher", option="teacher")
+    refuse(len(names) > 1, "name one teacher", option="teacher")
     check_language(language or ENGLISH)
-    if evaluate is not None and is_sample(evaluate) and language not in (None, ENGLISH):
-        raise InputError(f"the sentences of `evaluate` sample are English, not {language}", option="evaluate")
+    foreign = evaluate is not None and is_sample(evaluate) and language not in (None, ENGLISH)
+    refuse(foreign, f"the sentences of `evaluate` sample are English, not {language}", option="evaluate")
+    if translations is not None:
+        refuse(language is None, "say which language the text has, such as `language` de", option="language")
+        refuse(
+            config.words or config.start == WORDS,
+            "the start words needs a teacher that reads the text itself; leave out `words`, or `translations`",
+            option="words" if config.words else "start",
+        )
     given = [*names, config.encoder, *listed(text), *listed(translations), *listed(data)]
     out = result_folder(out, DistillRecord, sources=[Path(name).expanduser() for name in given if name])
     sets = sets_of(evaluate) if evaluate is not None else []
     unwanted = sentences_of(exclude) if exclude is not None else set()
     translated = None if translations is None else listed(translations)
     sentences = PairsAndText(None, SentenceSources(listed(text), columns, translated), unwanted)
-    if sentences.translated:
-        _check_translated(config, language)
     pairs = Pairs(listed(data), PairSelection(), unwanted, seed=config.seed) if data is not None else None
     located = locate(names[0])
     named = config
@@ -114,7 +117,11 @@ def distill(
         continue_with(work, same, keep={TEACHER}, holds=_holds_training)
         if pairs is not None and not any(table.num_rows for table in pairs.batches()):
             raise InputError(f"there are no pairs in `data`: {pairs.left_out}; choose other pairs", option="data")
-        steps = DistillSteps(work, str(names[0]), located, config, *_split(sentences, work, config))
+        others, held_out = split_text(sentences, config.held_out, NEIGHBOURS, config.seed)
+        kept = work / "text.parquet"
+        with writing(kept):
+            pq.write_table(others, kept)
+        steps = DistillSteps(work, str(names[0]), located, config, kept, others, held_out)
         found = steps.run(folder, data, exclude, sets)
         trained = TrainingRecord.read(folder)
         spoken = trained.settings.data | ({"language": language} if language else {})
@@ -141,17 +148,6 @@ def distill(
     )
 
 
-def _check_translated(config: DistillConfig, language: str | None) -> None:
-    """Reject settings that do not fit text with translations."""
-    if language is None:
-        raise InputError("say which language the text has, such as `language` de", option="language")
-    if config.words or config.start == WORDS:
-        raise InputError(
-            "the start words needs a teacher that reads the text itself; leave out `words`, or `translations`",
-            option="words" if config.words else "start",
-        )
-
-
 def _command(
     teacher: str, files: Mapping[str, Names | None], language: str | None, config: DistillConfig, *, excluded: bool
 ) -> str:
@@ -172,12 +168,3 @@ def _holds_training(work: Path) -> bool:
     """Whether a work folder holds what took long besides the teacher's vectors."""
     kinds = ("**/checkpoint*", "*.work/states-*", "lists")
     return any(path for kind in kinds for path in work.glob(kind))
-
-
-def _split(sentences: PairsAndText, work: Path, config: DistillConfig) -> tuple[Path, pa.Table, pa.Table]:
-    """Hold out some of the distinct sentences; the others are written into a file, returned with both."""
-    others, held_out = split_text(sentences, config.held_out, NEIGHBOURS, config.seed)
-    path = work / "text.parquet"
-    with writing(path):
-        pq.write_table(others, path)
-    return path, others, held_out

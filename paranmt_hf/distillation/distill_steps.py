@@ -23,7 +23,7 @@ from paranmt_hf.encoders.named_encoder import NamedEncoder, WithoutProgressBar
 from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.encoders.units import count_units
 from paranmt_hf.encoders.vocabulary import most_frequent
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.hub.repository import Model, locate, plain_name
@@ -70,6 +70,8 @@ class DistillSteps:
 
     def run(self, folder: Path, data: Names | None, exclude: str | Path | None, sets: list[StsSet]) -> dict[str, Any]:
         """Fill the folder of the encoder; returns what the record says of it."""
+        from paranmt_hf.training.average import average_encoders
+
         counts = count_units(self.sentences[SENTENCE].chunks, ["word"])["word"]
         start = self.config.start or self._usual_start(counts)
         self._check(start)
@@ -81,7 +83,12 @@ class DistillSteps:
         last = self.work / "lists"
         train(None, last, text=[self.text], encoder=encoder, config=self._lists)
         if data is not None:
-            last = self._with_pairs(last, data, exclude)
+            # Continue on pairs as the recipe does, and take the mean of both.
+            margin, mean = self.work / "margin", self.work / "mean"
+            step = read_recipe("word-trigram").margin_step(last, TrainConfig(seed=self.config.seed))
+            train(data, margin, encoder=step[0], config=step[1], selection=step[2], exclude=exclude)
+            average_encoders([last, margin], mean)
+            last = mean
         shutil.copytree(last, folder, dirs_exist_ok=True)
         after = NamedEncoder(str(folder)).load()
         return {
@@ -141,12 +148,12 @@ class DistillSteps:
             encoder, _, _ = resolve_encoder(EncoderConfig(init_from=start))
         except InputError as error:
             raise InputError(f"{start}: {error}", option="start", path=error.path) from None
-        if any(family.layers for family in encoder.families):
-            raise InputError(
-                f"{start} is a model {encoder.model!r}, and distillation starts from an average of words or trigrams; "
-                "name such an encoder, or leave `start` out",
-                option="start",
-            )
+        refuse(
+            any(family.layers for family in encoder.families),
+            f"{start} is a model {encoder.model!r}, and distillation starts from an average of words or trigrams; "
+            "name such an encoder, or leave `start` out",
+            option="start",
+        )
 
     def _teach(self) -> TeacherVectors:
         """The teacher's vectors of all sentences."""
@@ -208,16 +215,6 @@ class DistillSteps:
             return NamedEncoder(encoder.init_from or str(encoder.vectors)).load()
         counts = count_units(self.sentences[SENTENCE].chunks, ["trigram"])
         return WithoutProgressBar(build_for(encoder, counts, None, seed=self.config.seed), 256)
-
-    def _with_pairs(self, first: Path, data: Names, exclude: str | Path | None) -> Path:
-        """Continue on pairs as the recipe does; returns the folder of the mean of both."""
-        from paranmt_hf.training.average import average_encoders
-
-        margin, mean = self.work / "margin", self.work / "mean"
-        encoder, config, selection = read_recipe("word-trigram").margin_step(first, TrainConfig(seed=self.config.seed))
-        train(data, margin, encoder=encoder, config=config, selection=selection, exclude=exclude)
-        average_encoders([first, margin], mean)
-        return mean
 
     def _likeness(self, taught: TeacherVectors, before: Encoder, after: Encoder) -> dict[str, float] | None:
         """How like its teacher the encoder is before and after training; None if no sentences were held out."""

@@ -9,7 +9,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch import nn
 
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import refuse
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.losses import listwise_loss
 
@@ -34,11 +34,11 @@ class ListwiseLoss(nn.Module):
         columns = [self.model(features)["sentence_embedding"] for features in sentence_features]
         given = torch.empty(0) if labels is None else labels
         taught = given.unsqueeze(1) if given.dim() == 2 else given
-        if taught.dim() != 3 or taught.shape[:2] != (len(columns[0]), len(columns)):
-            raise InputError(
-                f"expected labels [row, column, dimension] of {len(columns[0])} rows and {len(columns)} columns of "
-                f"sentences, found {list(given.shape)}; give each row the teacher's vector of each of its sentences"
-            )
+        refuse(
+            taught.dim() != 3 or taught.shape[:2] != (len(columns[0]), len(columns)),
+            f"expected labels [row, column, dimension] of {len(columns[0])} rows and {len(columns)} columns of "
+            f"sentences, found {list(given.shape)}; give each row the teacher's vector of each of its sentences",
+        )
         vectors = torch.cat(columns)
         return listwise_loss(vectors, taught.transpose(0, 1).flatten(0, 1).to(vectors), self.temperature)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import refuse
 from paranmt_hf.text.word_vectors import WordVectors
 from paranmt_hf.training import checkpoint
 from paranmt_hf.util.markers import Count, Group
@@ -26,11 +26,8 @@ if TYPE_CHECKING:
     import torch
 
 Encode = Callable[[list[str]], np.ndarray]
-WORDS_AT_ONCE = 2_000  # Words that are encoded at once
-SIF_A = 1e-3  # The a of SIF's weights a / (a + p)
 FREQUENT = Group("most_frequent", "Which words get a vector.")
 READING = Group("reading", "How words are read in sentences, instead of alone.")
-REDUCTION = Group("reduction", "How vectors are reduced.")
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,7 @@ class VectorsConfig(Settings):
 
     words: Annotated[Count, FREQUENT] = 50_000
     min_count: Annotated[Count, FREQUENT] = 1
-    dimension: Annotated[Count | None, REDUCTION] = None
+    dimension: Annotated[Count | None, Group("reduction", "How vectors are reduced.")] = None
     contexts: Annotated[Count | None, READING] = None
     precision: Annotated[Literal["float32", "bf16"], READING] = "float32"
 
@@ -79,9 +76,9 @@ def encode_words(words: Sequence[str], encode: Encode, store: ResumeStore) -> np
     parts = [] if found is None else [found["vectors"].numpy()]
     done = sum(map(len, parts))
     with Progress("distill", len(words), done=done, unit="words") as progress:
-        for start in range(done, len(words), WORDS_AT_ONCE):
-            parts.append(np.asarray(encode(list(words[start : start + WORDS_AT_ONCE])), np.float32))
-            progress.advance_to(min(start + WORDS_AT_ONCE, len(words)))
+        for start in range(done, len(words), 2000):
+            parts.append(np.asarray(encode(list(words[start : start + 2000])), np.float32))
+            progress.advance_to(start + len(parts[-1]))
             store.offer(lambda: {"vectors": torch.from_numpy(np.concatenate(parts))})
     return np.concatenate(parts)
 
@@ -112,7 +109,8 @@ def reduce_in_context(
     sentences, not of words, so that they keep the differences between sentences.
     """
     matrix = _side_by_side(states)
-    matrix *= (SIF_A / (SIF_A + counts / max(counts.sum(), 1))).astype(np.float32)[:, None]
+    # SIF's weights a / (a + p).
+    matrix *= (1e-3 / (1e-3 + counts / max(counts.sum(), 1))).astype(np.float32)[:, None]
     if dimension is not None:
         sentences = average(matrix)
         matrix = matrix @ components(sentences - sentences.mean(axis=0), dimension)
@@ -122,8 +120,7 @@ def reduce_in_context(
 def _side_by_side(matrices: Sequence[np.ndarray]) -> np.ndarray:
     """Centre each encoder's vectors [word, dimension], scale them to size 1, and concatenate them."""
     for matrix in matrices:
-        if not np.isfinite(matrix).all():
-            raise InputError("the model gave a vector that is not finite")
+        refuse(not np.isfinite(matrix).all(), "the model gave a vector that is not finite")
     # What all words share distinguishes nothing, and would be the larger part of every average.
     return np.hstack([_scaled(matrix - matrix.mean(axis=0)) for matrix in matrices])
 
@@ -131,8 +128,8 @@ def _side_by_side(matrices: Sequence[np.ndarray]) -> np.ndarray:
 def _scaled(matrix: np.ndarray) -> np.ndarray:
     """Scale vectors to a root mean square length of 1, so that learning rates do not depend on a model's scale."""
     size = np.sqrt(np.square(matrix).sum(axis=1).mean())
-    if not size > 0:
-        raise InputError(f"the model gives all {len(matrix)} words the same vector; name more words or another model")
+    same = f"the model gives all {len(matrix)} words the same vector; name more words or another model"
+    refuse(not size > 0, same)
     return np.asarray(matrix / size, np.float32)
 
 
@@ -145,9 +142,9 @@ def components(rows: np.ndarray, dimension: int) -> np.ndarray:
 
 def check_reduction(rows: int, width: int, dimension: int | None) -> None:
     """Reject a reduction of rows of a width to more dimensions than there are."""
-    if (dimension or 1) > min(rows, width):
-        raise InputError(
-            f"{counted(rows, 'vector')} of {counted(width, 'dimension')} cannot be reduced to {dimension} dimensions; "
-            "give more text or a smaller `dimension`",
-            option="dimension",
-        )
+    refuse(
+        (dimension or 1) > min(rows, width),
+        f"{counted(rows, 'vector')} of {counted(width, 'dimension')} cannot be reduced to {dimension} dimensions; "
+        "give more text or a smaller `dimension`",
+        option="dimension",
+    )

@@ -26,7 +26,7 @@ from paranmt_hf.distillation.reduction import (
 from paranmt_hf.encoders.named_encoder import WithoutProgressBar
 from paranmt_hf.encoders.units import count_units, lookup
 from paranmt_hf.encoders.vocabulary import UNKNOWN, Vocabulary, most_frequent
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import refuse
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.definitions import is_piece
 from paranmt_hf.text.tokens import WordTokenizer
@@ -115,17 +115,17 @@ def distill_vectors(
     config = config or VectorsConfig()
     names = listed(models)
     out = result_file(out, sources=names)
-    if data is None and text is None and vocabulary is None:
-        raise InputError(
-            "give training data, text or a vocabulary file (or several of these), from which the words are taken"
-        )
+    refuse(
+        data is None and text is None and vocabulary is None,
+        "give training data, text or a vocabulary file (or several of these), from which the words are taken",
+    )
     unwanted = sentences_of(exclude) if exclude is not None else set()
     pairs = Pairs(list(data), PairSelection(), unwanted) if data is not None else None
     sources = None if text is None else SentenceSources(text, option=None)
     sentences = PairsAndText(pairs, sources, unwanted)
     counts = count_units(sentences.columns(), ["word"])["word"]
-    if config.contexts is not None and not counts:
-        raise InputError("`contexts` reads words in sentences, and there is no word in `data` or `text`; give others")
+    without = config.contexts is not None and not counts
+    refuse(without, "`contexts` reads words in sentences, and there is no word in `data` or `text`; give others")
     words = _choose(counts, vocabulary, config)
     located = [locate(name) for name in names]
     settings = VectorsSettings(
@@ -193,8 +193,7 @@ def _choose(counts: Counter[str], vocabulary: str | Path | None, config: Vectors
     if config.contexts is not None:
         # The name of unknown words there.
         words.pop(UNKNOWN, None)
-    if not words:
-        raise InputError("there is no word to make a vector of; give other data")
+    refuse(not words, "there is no word to make a vector of; give other data")
     return list(words)[: config.words]
 
 
@@ -253,6 +252,5 @@ def _read_words(path: Path, limit: int) -> list[str]:
                 words.setdefault(fields[0])
             if len(words) >= limit:
                 break
-    if not words:
-        raise InputError(f"the vocabulary {path} is empty; expected a word in front of each line", path=path)
+    refuse(not words, f"the vocabulary {path} is empty; expected a word in front of each line", path=path)
     return list(words)

@@ -17,26 +17,19 @@ from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding, Trigr
 from paranmt_hf.encoders.prefixes import use_prefixes
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent, pieces_of
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.text.definitions import LONGEST_CUT, is_piece, word_tokenizer
 from paranmt_hf.text.word_vectors import UNKNOWN_WORDS, WordVectors
 from paranmt_hf.util.machine import refuse_beyond_memory
 from paranmt_hf.util.wording import counted
-
-BYTES_TO_TRAIN = 12  # A weight of 32 bits and the two moments of Adam
-INIT_STD = 0.05  # Standard deviation of random rows
-MISSING_STD = 0.1  # That of rows which the given vectors lack, as a share of the deviation of these vectors
-SMALLEST_SPREAD = 1e-7  # Lengths of rows that are much smaller count as zero where cosines are trained
 
 
 def choose_vocabularies(
     config: EncoderConfig, counts: Mapping[UnitKind, Counter[str]], vectors: WordVectors | None = None
 ) -> dict[UnitKind, Vocabulary]:
     """Choose the units that get a row: the most frequent ones of the training text, then words of `vectors`."""
-    found: dict[UnitKind, Vocabulary] = {}
-    for kind in config.kinds:
-        size = config.words if kind == "word" else config.trigrams
-        found[kind] = most_frequent(kind, counts[kind], size, min_count=config.min_count)
+    sizes = {"word": config.words, "trigram": config.trigrams}
+    found = {kind: most_frequent(kind, counts[kind], sizes[kind], min_count=config.min_count) for kind in config.kinds}
     if "word" not in found:
         return found
     units = found["word"].units
@@ -73,7 +66,7 @@ def build_encoder(
         if vectors is not None and vocabulary.kind == "word":
             rows = _pretrained_rows(vocabulary, config, width, vectors, generator)
         else:
-            rows = _random_rows(len(vocabulary), width, config.init_std or INIT_STD, generator)
+            rows = _random_rows(len(vocabulary), width, config.init_std or 0.05, generator)
             if config.unknown != "train":
                 rows[0] = 0
         with torch.random.fork_rng(devices=[]):
@@ -122,7 +115,8 @@ def _refuse_too_large(config: EncoderConfig, vocabularies: Mapping[UnitKind, Voc
             for layer in _layers(family, config):
                 weights += sum(weight.numel() for weight in layer.parameters())
     refuse_beyond_memory(
-        weights * BYTES_TO_TRAIN,
+        # A weight of 32 bits and the two moments of Adam.
+        weights * 12,
         f"{config.model} of {config.dimension:,} dimensions has {weights:,} weights here, whose training takes",
         "lower `dimension`, `words` or `trigrams`, or raise `min_count`",
     )
@@ -136,18 +130,19 @@ def _pretrained_rows(
     vocabulary: Vocabulary, config: EncoderConfig, width: int, vectors: WordVectors, generator: np.random.Generator
 ) -> np.ndarray:
     """Initial table of an encoder of words [row, dimension]: the given vectors, random rows for other words."""
-    if vectors.matrix.shape[1] != width:
-        raise InputError(
-            f"the vectors have {counted(vectors.matrix.shape[1], 'dimension')}, the encoder {width}; set "
-            f"`dimension` {vectors.matrix.shape[1]} (or `word_dimension` for an LSTM)"
-        )
+    refuse(
+        vectors.matrix.shape[1] != width,
+        f"the vectors have {counted(vectors.matrix.shape[1], 'dimension')}, the encoder {width}; set `dimension` "
+        f"{vectors.matrix.shape[1]} (or `word_dimension` for an LSTM)",
+    )
     spread = float(vectors.matrix.std(dtype=np.float64))
-    if not spread > SMALLEST_SPREAD:
-        raise InputError(
-            f"the vectors are too near zero to be distinguished in 32 bits (standard deviation {spread:.0e}); "
-            "multiply the numbers of their file"
-        )
-    rows = _random_rows(len(vocabulary), width, config.init_std or MISSING_STD * spread, generator)
+    # Lengths of rows that are much smaller count as zero where cosines are trained.
+    refuse(
+        not spread > 1e-7,
+        f"the vectors are too near zero to be distinguished in 32 bits (standard deviation {spread:.0e}); multiply "
+        "the numbers of their file",
+    )
+    rows = _random_rows(len(vocabulary), width, config.init_std or 0.1 * spread, generator)
     row_of = {word: row for row, word in enumerate(vectors.words)}
     given = np.array([row_of.get(unit, -1) for unit in vocabulary.units])
     rows[given >= 0] = vectors.matrix[given[given >= 0]]

@@ -12,13 +12,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.repository import CALIBRATION_FILE, Model, files_checksum
 from paranmt_hf.text.text_lists import list_of_texts
 from paranmt_hf.util.records import Record
 from paranmt_hf.util.wording import counted
-
-ADVICE = "`paranmt calibrate` makes one from rated pairs"
 
 
 @dataclass(frozen=True)
@@ -110,8 +108,8 @@ class Calibration(Record):
             confidence: That of the interval; 0.5 takes the share as it was counted.
             prior: Share of paraphrases among all pairs, as in `probability`.
         """
-        if not 0.5 <= confidence < 1:
-            raise InputError(f"confidence must be at least 0.5 and below 1, was {confidence}", option="confidence")
+        wrong = not 0.5 <= confidence < 1
+        refuse(wrong, f"confidence must be at least 0.5 and below 1, was {confidence}", option="confidence")
         # Importing it takes longer than a vector.
         from scipy.stats import binomtest
 
@@ -147,12 +145,12 @@ class Calibration(Record):
         if not (model.folder / CALIBRATION_FILE).is_file():
             return None
         found = cls.read(model.folder)
-        if found.settings.encoder != files_checksum(model.folder):
-            raise InputError(
-                f"{model.folder / CALIBRATION_FILE} does not fit the files next to it: a .json, .txt or .safetensors "
-                "file was changed or added; remove what was added, or calibrate the encoder again",
-                path=model.folder,
-            )
+        refuse(
+            found.settings.encoder != files_checksum(model.folder),
+            f"{model.folder / CALIBRATION_FILE} does not fit the files next to it: a .json, .txt or .safetensors file "
+            "was changed or added; remove what was added, or calibrate the encoder again",
+            path=model.folder,
+        )
         return found
 
 
@@ -165,11 +163,11 @@ class WithCalibration:
     def calibration(self) -> Calibration | None:
         """The calibration in the folder of the encoder; None if there is none."""
         found = self._stored_calibration
-        if found is not None and not self._is_as_loaded():
-            raise InputError(
-                "the weights of this encoder were changed since it was loaded, so it is not calibrated any more; save "
-                "it, and calibrate the saved one"
-            )
+        refuse(
+            found is not None and not self._is_as_loaded(),
+            "the weights of this encoder were changed since it was loaded, so it is not calibrated any more; save it, "
+            "and calibrate the saved one",
+        )
         return found
 
     @cached_property
@@ -194,14 +192,12 @@ class WithCalibration:
         """
         calibration = self.calibration
         if calibration is None:
-            raise InputError(f"this encoder has no {CALIBRATION_FILE}; {ADVICE}")
+            raise InputError(f"this encoder has no {CALIBRATION_FILE}; `paranmt calibrate` makes one from rated pairs")
         single = isinstance(first, str)
-        if single != isinstance(second, str):
-            raise InputError("expected two sentences, or two lists with as many sentences each")
         left = list_of_texts([first] if isinstance(first, str) else first, "first")
         right = list_of_texts([second] if isinstance(second, str) else second, "second")
-        if len(left) != len(right):
-            raise InputError("expected two sentences, or two lists with as many sentences each")
+        unequal = single != isinstance(second, str) or len(left) != len(right)
+        refuse(unequal, "expected two sentences, or two lists with as many sentences each")
         if not left:
             return np.zeros(0)
         cosines = encoded_cosines(self, left, right, dimension=calibration.dimension)
@@ -219,17 +215,16 @@ def encoded_cosines(
     """Compute the cosine [pair], float64, of each two sentences; of other than `dimension` dimensions is an error."""
     rows = {text: row for row, text in enumerate(dict.fromkeys([*first, *second]))}
     vectors = np.asarray(encoder.encode(list(rows), normalize_embeddings=True))
-    if dimension is not None and vectors.shape[1] != dimension:
-        raise InputError(
-            f"the encoder gives {counted(vectors.shape[1], 'dimension')}, and its calibration is for {dimension}; "
-            "calibrate it as it is used"
-        )
+    refuse(
+        dimension not in (None, vectors.shape[1]),
+        f"the encoder gives {counted(vectors.shape[1], 'dimension')}, and its calibration is for {dimension}; "
+        "calibrate it as it is used",
+    )
     left = vectors[[rows[text] for text in first]]
     right = vectors[[rows[text] for text in second]]
     return np.clip(np.einsum("ij,ij->i", left, right, dtype=np.float64), -1, 1)
 
 
 def _odds(share: float, name: str) -> float:
-    if not 0 < share < 1:
-        raise InputError(f"{name} must be above 0 and below 1, was {share}", option=name)
+    refuse(not 0 < share < 1, f"{name} must be above 0 and below 1, was {share}", option=name)
     return share / (1 - share)

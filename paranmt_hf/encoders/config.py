@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.util.markers import Advanced, Count, Group, Range
 from paranmt_hf.util.settings import Settings
 from paranmt_hf.util.wording import perhaps
@@ -21,14 +21,7 @@ if TYPE_CHECKING:
 
 UnitKind = Literal["word", "trigram", "ngram"]
 
-BAG = "The order of words tells nothing apart: “dog bites man” is “man bites dog”."
-NGRAMS = "Of the order of words it knows what neighbouring words tell: it averages n-grams and looks no further."
-SEQUENCE = "It reads words in order, but was trained on sentences of at most some dozens of words."
-
-PARANMT = "ParaNMT-50M (Wieting and Gimpel 2018, section 4)"
 PARAGRAM = "PARAGRAM-PHRASE (Wieting et al. 2016, section 3)"
-SENT2VEC = "Sent2Vec (Pagliardini, Gupta and Jaggi 2018, section 2)"
-
 DIMENSION = 300  # Dimensions of the paper's vectors
 WIDEST = 100_000  # Maximum number of dimensions
 ARCHITECTURE = Group("architecture", "Sizes, vocabulary and layers of the encoder.")
@@ -50,8 +43,9 @@ class Family:
     centre: Literal["zero", "initial"] = "zero"  # What lambda_c pulls the weights of its layers towards
     # The setting that is the width of its table; if that setting is None, the width is `dimension`
     table_dimension: str = "dimension"
-    limits: str = BAG  # Text about its limits for the card
-    paper: str = PARANMT  # Citation of its paper
+    # Text about its limits for the card
+    limits: str = "The order of words tells nothing apart: “dog bites man” is “man bites dog”."
+    paper: str = "ParaNMT-50M (Wieting and Gimpel 2018, section 4)"  # Citation of its paper
     trained_by: str = "train"  # The command that trains it
     not_exported: str = ""  # Why no other library can hold it; empty if one can
 
@@ -117,7 +111,13 @@ def _plstm(width: int, dimension: int, config: EncoderConfig) -> list[nn.Module]
 
 
 _layered = partial(Family, units="word", table_dimension="word_dimension", paper=PARAGRAM)
-_ordered = partial(Family, units="word", table_dimension="word_dimension", ordered=True, limits=SEQUENCE)
+_ordered = partial(
+    Family,
+    units="word",
+    table_dimension="word_dimension",
+    ordered=True,
+    limits="It reads words in order, but was trained on sentences of at most some dozens of words.",
+)
 FAMILIES: dict[str, Family] = {
     family.name: family
     for family in (
@@ -149,8 +149,9 @@ FAMILIES: dict[str, Family] = {
             "Sent2Vec",
             "ngram",
             modules="NgramEmbedding",
-            limits=NGRAMS,
-            paper=SENT2VEC,
+            limits="Of the order of words it knows what neighbouring words tell: it averages n-grams and looks no "
+            "further.",
+            paper="Sent2Vec (Pagliardini, Gupta and Jaggi 2018, section 2)",
             trained_by="train-sent2vec",
             not_exported="none hashes word n-grams",
         ),
@@ -230,14 +231,15 @@ class EncoderConfig(Settings):
                 f"was {self.model!r}{perhaps(unknown[0], [*OF_PAIRS, *ALIASES]) if unknown else ''}",
                 option="model",
             )
-        if "+" in self.model and re.search("[,-]", self.model):
-            raise InputError(f"model must be joined by + or by commas, not both, was {self.model!r}")
-        if self.pieces and "word" not in self.kinds:
-            raise InputError(f"`pieces` are of words, and {self.model} has none", option="pieces")
-        if self.init_from and self.vectors:
-            raise InputError("give either vectors or an encoder to start from, not both")
-        if self.unknown == "share" and self.vectors is None:
-            raise InputError("`unknown` share is about the unknown words of `vectors`; give a file, or another value")
+        both = "+" in self.model and re.search("[,-]", self.model)
+        refuse(both, f"model must be joined by + or by commas, not both, was {self.model!r}")
+        without = self.pieces and "word" not in self.kinds
+        refuse(without, f"`pieces` are of words, and {self.model} has none", option="pieces")
+        refuse(self.init_from and self.vectors, "give either vectors or an encoder to start from, not both")
+        refuse(
+            self.unknown == "share" and self.vectors is None,
+            "`unknown` share is about the unknown words of `vectors`; give a file, or another value",
+        )
 
     @property
     def parts(self) -> list[str]:

@@ -13,13 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paranmt_hf.encoders.model_folder import (
-    AGAIN,
-    MODULES,
-    ModuleEntry,
-    model_settings,
-    module_list,
-)
+import numpy as np
+
+from paranmt_hf.encoders.model_folder import AGAIN, MODULES, ModuleEntry, model_settings, module_list
 from paranmt_hf.encoders.modules.paranmt_tables import (
     CONFIG_FILE,
     HASHES,
@@ -39,7 +35,6 @@ from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.definitions import vocabulary_of
 
 if TYPE_CHECKING:
-    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
     from tokenizers import Tokenizer
     from torch import Tensor, nn
 
@@ -49,8 +44,6 @@ if TYPE_CHECKING:
 
 AVERAGES: dict[str, UnitKind] = {"WordEmbedding": "word", "TrigramEmbedding": "trigram", "NgramEmbedding": "ngram"}
 TOKENIZER_FILE = "tokenizer.json"
-CHECKED_AT_ONCE = 2**22  # Weights
-UNSEEN = "\U00010000"  # A letter of Linear B, which no vocabulary has
 
 
 def load(
@@ -78,9 +71,7 @@ def load(
     settings = model_settings(model)
     entries = module_list(model)
     classes = [_class_of(entry, model) for entry in entries]
-    modules = []
-    for entry, kind in zip(entries, classes, strict=True):
-        modules.append(_load_module(model, entry, kind))
+    modules = [_load_module(model, entry, kind) for entry, kind in zip(entries, classes, strict=True)]
     with _readable(model):
         own = from_stock(modules)
         composition = composition_of(own)
@@ -97,8 +88,8 @@ def load(
         encoder.eval()
         if composition is not None:
             _check_tables(composition)
-            # Intact files may belong to several models.
-            encoder.encode(UNSEEN, show_progress_bar=False)
+            # Intact files may belong to several models. No vocabulary has this letter of Linear B.
+            encoder.encode("\U00010000", show_progress_bar=False)
     encoder.remember_source(model)
     # Not above, where an error is one of the model: a device may be missing or full.
     return encoder.to(device or get_device_name())
@@ -148,13 +139,19 @@ def _class_of(entry: ModuleEntry, model: Model) -> type[nn.Module]:
 
 def _load_module(model: Model, entry: ModuleEntry, kind: type[nn.Module]) -> nn.Module:
     """Load a module; no code of the model runs, and nothing is downloaded."""
+    from safetensors.torch import load_file
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from tokenizers import Tokenizer
 
     folder = model.folder / entry.folder
     with _readable(model, entry):
         module: nn.Module
         if kind is StaticEmbedding:
-            module = _load_stock_table(folder)
+            # As sentence-transformers or model2vec wrote it.
+            tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
+            tensors = load_file(folder / WEIGHTS_FILE)
+            rows = tensors[WEIGHT] if WEIGHT in tensors else _rows_of_model2vec(tensors, tokenizer)
+            module = StaticEmbedding(tokenizer, embedding_weights=rows)
         else:
             module = kind.load(  # type: ignore[attr-defined]
                 str(model.folder),
@@ -166,22 +163,10 @@ def _load_module(model: Model, entry: ModuleEntry, kind: type[nn.Module]) -> nn.
             )
         for name, weight in module.named_parameters():
             # The sum is finite if all weights are: float32 values do not overflow float64. Parts bound the memory.
-            parts = weight.detach().flatten().split(CHECKED_AT_ONCE)
+            parts = weight.detach().flatten().split(2**22)
             if not all(bool(part.double().sum().isfinite()) for part in parts):
                 raise ValueError(NOT_FINITE.format(path=folder / WEIGHTS_FILE, name=name))
     return module
-
-
-def _load_stock_table(folder: Path) -> StaticEmbedding:
-    """Load the stock module of a table, as sentence-transformers or model2vec wrote it."""
-    from safetensors.torch import load_file
-    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
-    tensors = load_file(folder / WEIGHTS_FILE)
-    rows = tensors[WEIGHT] if WEIGHT in tensors else _rows_of_model2vec(tensors, tokenizer)
-    return StaticEmbedding(tokenizer, embedding_weights=rows)
 
 
 def _rows_of_model2vec(tensors: dict[str, Tensor], tokenizer: Tokenizer) -> Tensor:
@@ -237,24 +222,20 @@ def read_average_tables(model: Model) -> tuple[list[AverageTable], str] | None:
         return None
     folder = model.folder / entry.folder
     with _readable(model, entry):
-        if entry.is_own and entry.kind in AVERAGES:
-            return [_read_table(folder, entry.kind)], "concatenate"
-        if entry.is_own and entry.kind == "Combination":
-            return _read_combination(folder)
         if entry.reference.startswith("sentence_transformers.") and entry.kind == "StaticEmbedding":
-            table = _read_stock_table(folder)
-            return None if table is None else ([table], "concatenate")
-    return None
-
-
-def _read_combination(folder: Path) -> tuple[list[AverageTable], str] | None:
-    tables = []
-    for part in read_parts(folder / PARTS_FILE):
-        (first, kind), *further = part
-        if further or kind not in AVERAGES:
+            stock = _read_stock_table(folder)
+            return None if stock is None else ([stock], "concatenate")
+        if not entry.is_own:
             return None
-        tables.append(_read_table(folder / first, kind))
-    return tables, load_json(folder / "combination_config.json", dict)["mode"]
+        parts, mode = [[("", entry.kind)]], "concatenate"
+        if entry.kind == "Combination":
+            parts, mode = read_parts(folder / PARTS_FILE), load_json(folder / "combination_config.json", dict)["mode"]
+        tables = []
+        for (first, kind), *layers in parts:
+            if layers or kind not in AVERAGES:
+                return None
+            tables.append(_read_table(folder / first, kind))
+        return tables, mode
 
 
 def _read_table(folder: Path, kind: str) -> AverageTable:
@@ -265,8 +246,7 @@ def _read_table(folder: Path, kind: str) -> AverageTable:
         return AverageTable(Vocabulary(AVERAGES[kind], units), rows)
     config = load_json(folder / CONFIG_FILE, dict)
     rows, hashes = read_rows(folder / WEIGHTS_FILE, units, HASHES)
-    assert hashes is not None
-    ngrams = NgramTable(config["order"], config["buckets"], hashes, len(units))
+    ngrams = NgramTable(config["order"], config["buckets"], np.asarray(hashes), len(units))
     return AverageTable(Vocabulary(AVERAGES[kind], units, ngrams), rows, config.get("cut", "words"))
 
 

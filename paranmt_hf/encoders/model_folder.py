@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from paranmt_hf.encoders import modules
 from paranmt_hf.encoders.modules.paranmt_tables import load_json
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.repository import SETTINGS_FILE, SUFFIXES
 from paranmt_hf.text import definitions
 
@@ -23,7 +23,6 @@ SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_di
 # Our modules in `modules.json`: by the names of the files with their code, or by where they are in this package.
 PREFIX = "paranmt_"
 MODULES = "paranmt_hf.encoders.modules"
-SAVED_SUFFIXES = (*SUFFIXES, ".md", ".png")  # Endings of the files that a copy has
 AGAIN = "put a whole copy of the model in its place"
 # Files of modules, in the folder of an encoder or in one of their own.
 MODULE_FILES = re.compile(
@@ -57,18 +56,17 @@ def module_list(model: Model) -> list[ModuleEntry]:
         listed = [ModuleEntry(str(entry["path"]), str(entry["type"])) for entry in entries]
     except (ValueError, TypeError, KeyError):
         listed = []
-    if not listed:
-        raise InputError(
-            f"{model.name} is not a sentence encoder: expected a readable modules.json, as a SentenceTransformer "
-            "saves it",
+    refuse(
+        not listed,
+        f"{model.name} is not a sentence encoder: expected a readable modules.json, as a SentenceTransformer saves it",
+        path=model.folder,
+    )
+    for entry in listed:
+        refuse(
+            entry.folder not in ("", ".") and not re.fullmatch(r"[\w-]+", entry.folder),
+            f"{model.name}: modules.json names the path {entry.folder!r}, which is not a plain folder name",
             path=model.folder,
         )
-    for entry in listed:
-        if entry.folder not in ("", ".") and not re.fullmatch(r"[\w-]+", entry.folder):
-            raise InputError(
-                f"{model.name}: modules.json names the path {entry.folder!r}, which is not a plain folder name",
-                path=model.folder,
-            )
     return listed
 
 
@@ -102,7 +100,7 @@ def copy_model(model: Model, folder: Path) -> None:
     # Listed first: the folder may be inside that of the model, or the same.
     for path in list(model.folder.rglob("*")):
         inner = path.relative_to(model.folder)
-        if path.is_file() and path.suffix in SAVED_SUFFIXES and not inner.parts[0].startswith("."):
+        if path.is_file() and path.suffix in (*SUFFIXES, ".md", ".png") and not inner.parts[0].startswith("."):
             (folder / inner).parent.mkdir(parents=True, exist_ok=True)
             with suppress(shutil.SameFileError):
                 shutil.copyfile(path, folder / inner)

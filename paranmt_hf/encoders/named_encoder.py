@@ -11,7 +11,7 @@ import numpy as np
 
 from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.encoders.vocabulary import UNKNOWN, AverageTable, Vocabulary
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.client import is_id, perhaps_path, split_revision
 from paranmt_hf.hub.repository import CARRIED, SMALL, Model, is_carried, locate
 from paranmt_hf.text.definitions import is_piece
@@ -85,14 +85,15 @@ class NamedEncoder:
         )
         if self.vectors or (self.is_carried and language == "en"):
             return
-        if self.is_carried:
-            raise InputError(f"the encoders of this package are for English, not for language {language}: {advice}")
-        known = _stated_languages(self.model.folder / "README.md")
-        if known and not {language, "multilingual"} & known:
-            raise InputError(
-                f"the scorer {self.model.name!r} is for {', '.join(sorted(known))}, as its card says, and not for "
-                f"{language}: {advice}"
-            )
+        english = f"the encoders of this package are for English, not for language {language}: {advice}"
+        refuse(self.is_carried, english)
+        stated = card_header(self.model.folder / "README.md").get("language") or []
+        known = {str(code) for code in (stated if isinstance(stated, list) else [stated])}
+        refuse(
+            known and not {language, "multilingual"} & known,
+            f"the scorer {self.model.name!r} is for {', '.join(sorted(known))}, as its card says, and not for "
+            f"{language}: {advice}",
+        )
 
     def check_knows(self, sentences: list[str], tokenizer: WordTokenizer) -> None:
         """Reject a file of word vectors with no word of some sentences of the corpus."""
@@ -117,12 +118,6 @@ class NamedEncoder:
         from paranmt_hf.encoders.loading import load
 
         return WithoutProgressBar(load(self.model), 256)
-
-
-def _stated_languages(card: Path) -> set[str]:
-    """Languages in the header of a model's card; none if it has none."""
-    stated = card_header(card).get("language") or []
-    return {str(code) for code in (stated if isinstance(stated, list) else [stated])}
 
 
 def word_table(vectors: WordVectors) -> AverageTable:

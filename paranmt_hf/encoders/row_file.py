@@ -13,10 +13,6 @@ import numpy as np
 from paranmt_hf.encoders.modules.paranmt_tables import HASHES, SCALE, WEIGHT, store
 from paranmt_hf.errors import InputError
 
-# Name of a precision in safetensors, and bytes of a value.
-TYPES = {"float32": ("F32", 4), "float16": ("F16", 2), "int8": ("I8", 1)}
-LARGEST_HALF = 65504.0  # The largest value of 16 bits
-
 
 class RowFile:
     """Writes a table of known size row by row, stored as `AverageEmbedding` does.
@@ -25,7 +21,7 @@ class RowFile:
         path: The safetensors file.
         rows: Number of rows.
         dimension: Dimensions of a row.
-        precision: Name in `TYPES`.
+        precision: float32, float16 or int8.
         hashes: The buckets of n-grams that have a row [n-gram row], int64; None for an encoder without n-grams.
     """
 
@@ -41,7 +37,7 @@ class RowFile:
             tensors.append((HASHES, "I64", [len(hashes)], 8))
         if precision == "int8":
             tensors.append((SCALE, "F32", [rows], 4))
-        type_name, width = TYPES[precision]
+        type_name, width = {"float32": ("F32", 4), "float16": ("F16", 2), "int8": ("I8", 1)}[precision]
         tensors.append((WEIGHT, type_name, [rows, dimension], width))
         head: dict[str, Any] = {"__metadata__": {"format": "pt"}}
         end = 0
@@ -60,10 +56,10 @@ class RowFile:
     def write(self, rows: np.ndarray) -> None:
         """Append rows [row, dimension], float32."""
         largest = float(np.abs(rows).max(initial=0))
-        if self._precision == "float16" and largest > LARGEST_HALF:
+        highest = float(np.finfo(np.float16).max)
+        if self._precision == "float16" and largest > highest:
             raise InputError(
-                f"a vector has the value {largest:g}, and float16 ends at {LARGEST_HALF:,.0f}; choose `precision` "
-                "float32",
+                f"a vector has the value {largest:g}, and float16 ends at {highest:,.0f}; choose `precision` float32",
                 option="precision",
             )
         stored = store(rows, self._precision)

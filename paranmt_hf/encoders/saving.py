@@ -48,7 +48,10 @@ def saved_modules(model: SentenceTransformer) -> Iterator[None]:
     for module in model.modules():
         if isinstance(module, AverageEmbedding):
             module.keep_rows()
-        _forget_loading(module)
+        # How a tokenizer was loaded is no part of it: a copy has the bytes of the original.
+        loaded = getattr(getattr(getattr(module, "tokenizer", None), "tokenizer", None), "init_kwargs", {})
+        loaded.pop("is_local", None)
+        loaded.pop("local_files_only", None)
     own = dict(model._modules)
     stock = to_stock(model)
     model._modules.clear()
@@ -58,13 +61,6 @@ def saved_modules(model: SentenceTransformer) -> Iterator[None]:
     finally:
         model._modules.clear()
         model._modules.update(own)
-
-
-def _forget_loading(module: nn.Module) -> None:
-    """Remove from the settings of a tokenizer how it was loaded, so that a copy has the bytes of the original."""
-    tokenizer = getattr(getattr(module, "tokenizer", None), "tokenizer", None)
-    for name in ("is_local", "local_files_only"):
-        getattr(tokenizer, "init_kwargs", {}).pop(name, None)
 
 
 def to_stock(modules: Iterable[nn.Module]) -> list[nn.Module]:

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import torch
@@ -27,10 +27,11 @@ from paranmt_hf.encoders.pushing import push_encoder
 from paranmt_hf.encoders.saving import CLASSES, add_code, from_stock, saved_modules
 from paranmt_hf.encoders.static_average import StaticAverage, normalize
 from paranmt_hf.encoders.vocabulary import AverageTable
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.push import CardOptions, with_datasets
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.text.text_lists import list_of_texts
+from paranmt_hf.util.typed import read
 
 # Options of `encode` that the fast path takes.
 FAST_OPTIONS = {
@@ -53,7 +54,6 @@ USUAL_VALUES = {
     "chunk_size": None,
 }
 CACHED = ("average", "_layered")  # Properties that hold weights or modules
-SUMMED = 1024  # Bytes of weights that are added up before their checksum
 
 # The threads of OpenMP do not survive a fork, and torch would wait for them: an LSTM would never return there.
 if hasattr(os, "register_at_fork"):
@@ -94,7 +94,8 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
             texts = list_of_texts([inputs] if single else inputs, "sentences")
             inputs = texts[0] if single else texts
             average = self.average
-            if average is not None and not args and (not kwargs or _is_plain(kwargs)):
+            unusual = {name for name in kwargs if name not in USUAL_VALUES or kwargs[name] != USUAL_VALUES[name]}
+            if average is not None and not args and unusual <= FAST_OPTIONS and kwargs.get("batch_size", 1) > 0:
                 return self._encode_fast(average, texts, single, **kwargs)
         return super().encode(inputs, *args, **kwargs)
 
@@ -141,8 +142,9 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
         found = 0
         for weight in self.parameters():
             values = weight.detach().cpu().flatten().view(torch.uint8).numpy()
-            whole = len(values) // SUMMED * SUMMED
-            sums = values[:whole].view(np.uint64).reshape(-1, SUMMED // 8).sum(axis=1)
+            # 1024 bytes are added up before their checksum.
+            whole = len(values) // 1024 * 1024
+            sums = values[:whole].view(np.uint64).reshape(-1, 1024 // 8).sum(axis=1)
             found = zlib.crc32(values[whole:], zlib.crc32(sums, found))
         return found
 
@@ -182,10 +184,7 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
             raise InputError(
                 "only averaging encoders (WORD, TRIGRAM, their combinations, Sent2Vec) are stored in other precisions"
             )
-        if precision not in PRECISIONS:
-            raise InputError(
-                f"precision must be one of {', '.join(PRECISIONS)}, was {precision!r}", option="precision"
-            )
+        precision = read(Literal[PRECISIONS], precision, "precision")
         chains: list[list[nn.Module]] = []
         for part in composition.parts:
             table = part.modules[0]
@@ -273,13 +272,12 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
                     **options,
                 )
             )
-        if not safe_serialization:
-            raise InputError("weights are published as safetensors only", option="safe_serialization")
-        if local_model_path is not None:
-            raise InputError(
-                "`local_model_path` is not supported; paranmt_hf.publish(folder, name) publishes a folder",
-                option="local_model_path",
-            )
+        refuse(not safe_serialization, "weights are published as safetensors only", option="safe_serialization")
+        refuse(
+            local_model_path is not None,
+            "`local_model_path` is not supported; paranmt_hf.publish(folder, name) publishes a folder",
+            option="local_model_path",
+        )
         if train_datasets:
             options["about"] = with_datasets(options.get("about"), train_datasets)
         return push_encoder(
@@ -345,17 +343,6 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
         if single:
             return tensors[0]
         return tensors if convert_to_tensor else list(tensors)
-
-
-def _is_plain(options: dict[str, Any]) -> bool:
-    """Whether the fast path supports all options of a call."""
-    for name, value in options.items():
-        if name in USUAL_VALUES:
-            if value != USUAL_VALUES[name]:
-                return False
-        elif name not in FAST_OPTIONS:
-            return False
-    return options.get("batch_size", 1) > 0
 
 
 def _through_layers(composition: Composition, vectors: np.ndarray) -> np.ndarray:

@@ -20,24 +20,21 @@ from paranmt_hf.text.definitions import rows_of_word
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.column_average import ColumnAverage
-    from paranmt_hf.encoders.config import UnitKind
     from paranmt_hf.text.tokens import TokenTable
 
 T = TypeVar("T")
 FEW_CHARACTERS = 1024  # Characters of a call up to which its sentences are averaged one by one
 LONGEST_SINGLE = 4096  # Characters of a sentence up to which it is averaged by itself
-CHARACTERS_BEFORE_IMPORT = 400_000  # Characters that are averaged one by one before the columns' packages are imported
 # Sentences of a block, which one thread averages at once; most of its words occurred in it before.
 BLOCK_SENTENCES = 8192
-# torch's smallest divisor when it normalises.
-SMALLEST_LENGTH = 1e-12
 REMEMBERED_CHUNKS = 120_000  # Distinct chunks of text that are remembered
 
 
 def normalize(vectors: np.ndarray) -> np.ndarray:
     """Divide vectors [vector, dimension] by their lengths, in place; zeros stay zeros."""
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-    vectors /= np.maximum(lengths, SMALLEST_LENGTH)[:, None]
+    # torch's smallest divisor when it normalises.
+    vectors /= np.maximum(lengths, 1e-12)[:, None]
     return vectors
 
 
@@ -67,7 +64,8 @@ class StaticAverage:
         self._remembered = remembered
         widths = [table.rows.shape[1] for table in tables]
         self.dimension = widths[0] if mode == "add" else sum(widths)
-        self._characters_left = CHARACTERS_BEFORE_IMPORT
+        # Characters that are averaged one by one before the columns' packages are imported.
+        self._characters_left = 400_000
         # Those that no thread uses.
         self._single: list[_SingleAverage] = []
         self._columns: list[ColumnAverage] = []
@@ -76,7 +74,7 @@ class StaticAverage:
         """Encode sentences into vectors [sentence, dimension], float32; zeros for a sentence without units."""
         vectors = np.empty((len(sentences), self.dimension), np.float32)
         if self._are_few(sentences):
-            single = _take(self._single, self._new_single)
+            single = _take(self._single, lambda: _SingleAverage(self.tables, self.mode, self._remembered))
             single.encode(sentences, vectors)
             self._single.append(single)
             return vectors
@@ -115,9 +113,6 @@ class StaticAverage:
         self._columns.append(columns)
         return counts
 
-    def _new_single(self) -> _SingleAverage:
-        return _SingleAverage(self.tables, self.mode, self._remembered)
-
     def _new_columns(self) -> ColumnAverage:
         from paranmt_hf.encoders.column_average import ColumnAverage
 
@@ -140,7 +135,10 @@ class _SingleAverage:
     def __init__(self, tables: Sequence[AverageTable], mode: str, remembered: int) -> None:
         self._split = CUTTERS[tables[0].cut]
         self._remembered = remembered
-        self._parts = [_single(table) for table in tables]
+        self._parts = []
+        for table in tables:
+            kind = "piece" if table.vocabulary.has_pieces else table.vocabulary.kind
+            self._parts.append(SINGLE[kind](table))
         self._mode = mode
         self._tokens_of: dict[str, list[str]] = {}
 
@@ -201,11 +199,10 @@ class _SinglePieces(_SingleWords):
             self._rows_of.clear()
         rows = list[int]()
         for token in tokens:
-            rows += self._rows_of.get(token) or self._learn(token)
-        return rows
-
-    def _learn(self, token: str) -> list[int]:
-        rows = self._rows_of[token] = self._look_up(token)
+            found = self._rows_of.get(token)
+            if found is None:
+                found = self._rows_of[token] = self._look_up(token)
+            rows += found
         return rows
 
     def _look_up(self, token: str) -> list[int]:
@@ -247,13 +244,10 @@ class _SingleTrigrams(_SinglePieces):
         return [self._row_of.get(trigram, 0) for trigram in trigrams_in(token)]
 
 
-def _single(table: AverageTable) -> _SingleWords:
-    """Choose the average of one sentence for a table."""
-    if table.vocabulary.has_pieces:
-        return _SinglePieces(table)
-    kinds: dict[UnitKind, type[_SingleWords]] = {
-        "word": _SingleWords,
-        "trigram": _SingleTrigrams,
-        "ngram": _SingleNgrams,
-    }
-    return kinds[table.vocabulary.kind](table)
+# The average of one sentence for each kind of table.
+SINGLE: dict[str, type[_SingleWords]] = {
+    "word": _SingleWords,
+    "piece": _SinglePieces,
+    "trigram": _SingleTrigrams,
+    "ngram": _SingleNgrams,
+}

@@ -14,7 +14,6 @@ from paranmt_hf.encoders.vocabulary import Vocabulary, trigrams_in
 from paranmt_hf.text.definitions import rows_of_word
 from paranmt_hf.text.tokens import Bags, PerToken, TokenTable, WordTokenizer, expand
 
-TOKENS_AT_ONCE = 100_000  # Tokens that a lookup learns at once
 # Characters with a place in a table of all combinations, one of them for all others; and the first code point that
 # has none.
 USUAL_CHARACTERS, BEYOND = 64, 0xFFFF
@@ -33,8 +32,15 @@ class UnitCounter:
         counts = np.bincount(table.ids, minlength=len(table.vocabulary))
         used = np.flatnonzero(counts)
         self._words.update({table.vocabulary[token]: int(counts[token]) for token in used.tolist()})
-        if "trigram" in self._kinds:
-            self._crossings.update(_count_crossings(table))
+        if "trigram" not in self._kinds:
+            return
+        # Those made of a word's last character, a blank and the next word's first character. Two token ids as one
+        # number, so that equal neighbours are counted together; divmod takes them apart again.
+        left, right, _ = _neighbours(table)
+        pairs, counts = np.unique(left.astype(np.int64) * len(table.vocabulary) + right, return_counts=True)
+        for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
+            first, second = divmod(pair, len(table.vocabulary))
+            self._crossings[f"{table.vocabulary[first][-1]} {table.vocabulary[second][0]}"] += count
 
     def result(self) -> dict[UnitKind, Counter[str]]:
         """Count of each unit, by kind."""
@@ -59,19 +65,6 @@ def count_units(
         (table,) = tokenizer.tables(column)
         counter.add(table)
     return counter.result()
-
-
-def _count_crossings(table: TokenTable) -> dict[str, int]:
-    """Count the trigrams made of a word's last character, a blank and the next word's first character."""
-    left, right, _ = _neighbours(table)
-    # Two token ids as one number, so that equal neighbours are counted together; divmod takes them apart again.
-    pairs = left.astype(np.int64) * len(table.vocabulary) + right
-    distinct, counts = np.unique(pairs, return_counts=True)
-    found: Counter[str] = Counter()
-    for pair, count in zip(distinct.tolist(), counts.tolist(), strict=True):
-        first, second = divmod(pair, len(table.vocabulary))
-        found[f"{table.vocabulary[first][-1]} {table.vocabulary[second][0]}"] += count
-    return found
 
 
 def _neighbours(table: TokenTable) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -187,8 +180,8 @@ class TrigramLookup(Lookup):
     def _learn(self, table: TokenTable) -> None:
         new = self._new_tokens(table)
         # In slices: the rows of a large vocabulary as Python numbers would take many times their memory.
-        for start in range(0, len(new), TOKENS_AT_ONCE):
-            self._learn_tokens(new[start : start + TOKENS_AT_ONCE])
+        for start in range(0, len(new), 100_000):
+            self._learn_tokens(new[start : start + 100_000])
 
     def _learn_tokens(self, new: Sequence[str]) -> None:
         # Every token between two blanks of its own.
@@ -286,5 +279,4 @@ def lookup(vocabulary: Vocabulary) -> Lookup:
     """Create the lookup for a vocabulary's kind."""
     if vocabulary.has_pieces:
         return PieceLookup(vocabulary)
-    lookups: dict[UnitKind, type[Lookup]] = {"word": WordLookup, "trigram": TrigramLookup, "ngram": NgramLookup}
-    return lookups[vocabulary.kind](vocabulary)
+    return {"word": WordLookup, "trigram": TrigramLookup, "ngram": NgramLookup}[vocabulary.kind](vocabulary)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 UNKNOWN = "[UNK]"
 # The ways in which encoders split text into words: by `text/definitions.py`, or at white space only.
 CUTTERS: dict[str, Callable[[str], list[str]]] = {"words": cut_chunk, "blanks": blank_tokens}
-LONGEST_PIECE = 6  # Characters of a piece of words
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,8 @@ def pieces_of(counts: Counter[str], size: int) -> list[str]:
     for word, count in counts.items():
         for character in word:
             characters[character] += count
-        for length in range(1, min(LONGEST_PIECE, len(word) - 1) + 1):
+        # Pieces have at most six characters.
+        for length in range(1, min(6, len(word) - 1) + 1):
             endings[PIECE + word[-length:]] += 1
     usual = sorted(characters, key=lambda character: (-characters[character], character))[: size // 16]
     others = sorted(endings, key=lambda piece: (-endings[piece], piece))

@@ -19,6 +19,7 @@ from paranmt_hf.evaluation.pair_set import parse_sentence, tab_separated
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.hub.repository import ASSETS
+from paranmt_hf.util.wording import counted
 
 COLUMNS = ("kind", "sentence", "paraphrase", "other")
 # The triples that the package carries.
@@ -49,17 +50,19 @@ def read_triples(path: str | Path | None = None) -> Triples:
     The file is a TSV with the columns kind, sentence, paraphrase and other, whose first line names them.
     """
     path = CONTRAST if path is None else Path(path).expanduser()
-    header, *lines = tab_separated(path, len(COLUMNS), ", ".join(COLUMNS), exactly=True)
-    if tuple(name.strip().lower() for name in header) != COLUMNS:
+    (_, header), *lines = tab_separated(path, len(COLUMNS), ", ".join(COLUMNS))
+    if tuple(name.strip().lower() for name in header) != COLUMNS or not lines:
         raise InputError(
-            f"{path}, line 1: expected the names {', '.join(COLUMNS)} separated by tabs, found {header}", path=path
+            f"{path}: expected a line with the names {', '.join(COLUMNS)} separated by tabs and triples below it, "
+            f"found {header} and {counted(len(lines), 'line')} below",
+            path=path,
         )
-    if not lines:
-        raise InputError(f"{path} has no triples below its first line; give some")
     columns: dict[str, list[str]] = {name: [] for name in COLUMNS}
-    for number, cells in enumerate(lines, 2):
+    for place, cells in lines:
+        if len(cells) > len(COLUMNS):
+            raise InputError(f"{place}: expected {', '.join(COLUMNS)}, found {counted(len(cells), 'column')}")
         for name, cell in zip(COLUMNS, cells, strict=True):
-            columns[name].append(parse_sentence(cell, f"{path}, line {number}", f"the column {name}"))
+            columns[name].append(parse_sentence(cell, place, f"the column {name}"))
     if ALL in columns["kind"]:
         raise InputError(f"{path} names a kind {ALL!r}, which the row of all triples is called; choose another name")
     return Triples(path.stem, *columns.values())
@@ -77,30 +80,35 @@ def evaluate_contrast(models: Models, *, data: str | Path | None = None) -> Eval
             other; 180 triples that the package carries if left out.
     """
     triples = read_triples(data)
-    return Evaluation([_contrast(model, triples) for model in find_models(models)])
+    notes = ["Closer: the paraphrase is closer than the other sentence; cosine difference: the mean of the two."]
+    results = []
+    for model in find_models(models):
+        result = Results(
+            kind="contrast",
+            model=model.name,
+            tables={"Kind": _rows(model, triples)},
+            data={triples.name: triples.checksum},
+            weights=model.weights,
+            notes=notes,
+        )
+        results.append(result)
+    return Evaluation(results)
 
 
-def _contrast(model: NamedModel, triples: Triples) -> Results:
+def _rows(model: NamedModel, triples: Triples) -> list[Row]:
+    """The share of triples of each kind, and of all, whose paraphrase is closer."""
     left = [*triples.sentences, *triples.sentences]
     right = [*triples.paraphrases, *triples.others]
     values = pair_similarities(model.load(), left, right, triples.name).values
     differences = values[: len(triples.kinds)] - values[len(triples.kinds) :]
     kinds = np.array(triples.kinds)
     parts = {kind: differences[kinds == kind] for kind in dict.fromkeys(triples.kinds)} | {ALL: differences}
-    return Results(
-        kind="contrast",
-        model=model.name,
-        tables={"Kind": [_row(kind, own) for kind, own in parts.items()]},
-        data={triples.name: triples.checksum},
-        weights=model.weights,
-        notes=["Closer: the paraphrase is closer than the other sentence; cosine difference: the mean of the two."],
-    )
-
-
-def _row(kind: str, differences: np.ndarray) -> Row:
-    closer = int((differences > 0).sum())
-    values = {"closer": closer / len(differences), "cosine_difference": float(differences.mean())}
-    return Row(name=kind, values=values, items=len(differences), interval=wilson_interval(closer, len(differences)))
+    rows = []
+    for kind, own in parts.items():
+        closer = int((own > 0).sum())
+        figures = {"closer": closer / len(own), "cosine_difference": float(own.mean())}
+        rows.append(Row(name=kind, values=figures, items=len(own), interval=wilson_interval(closer, len(own))))
+    return rows
 
 
 def wilson_interval(count: int, total: int) -> tuple[float, float]:

@@ -15,9 +15,9 @@ from paranmt_hf.evaluation.finished_tasks import FinishedTasks, folder_of_tasks
 from paranmt_hf.evaluation.paper_tables import TABLES, PaperTable
 from paranmt_hf.evaluation.results import Evaluation, Results, differences
 from paranmt_hf.evaluation.similarities import PairSimilarity
-from paranmt_hf.evaluation.speed import PASSES, Speed, encoding_speed
+from paranmt_hf.evaluation.speed import Speed, encoding_speed
 from paranmt_hf.evaluation.sts import evaluate_sts
-from paranmt_hf.evaluation.sts_data import StsData, StsSet, sets_of
+from paranmt_hf.evaluation.sts_data import StsData, sets_of
 from paranmt_hf.evaluation.transfer import LIBRARIES, evaluate_transfer
 from paranmt_hf.evaluation.transfer_data import TaskName, read_tasks
 from paranmt_hf.evaluation.transfer_heads import TransferConfig
@@ -77,7 +77,15 @@ def find_models(
     given = _listed(models)
     if not given and not baselines and not vectors:
         raise InputError("name a model to evaluate, a file of `vectors`, or `baselines`", option="models")
-    found = [_located(model) for model in given]
+    found = []
+    for model in given:
+        if isinstance(model, str | Path):
+            files = locate(model)
+            found.append(NamedModel(str(model), files, weights_checksum(files.folder)))
+        elif (source := getattr(model, "source", None)) is not None:
+            found.append(NamedModel(source.name, model, weights_checksum(source.folder)))
+        else:
+            found.append(NamedModel(type(model).__name__, model))
     if isinstance(models, Mapping):
         found = [replace(model, name=name) for name, model in zip(models, found, strict=True)]
     found += [NamedModel(name, baseline(name)) for name in baselines]
@@ -92,15 +100,6 @@ def _listed(models: Models) -> list[AnyModel]:
         return list(models.values())
     single = isinstance(models, str | Path | PairSimilarity) or hasattr(models, "encode")
     return [models] if single else list(models)  # type: ignore[arg-type, list-item]
-
-
-def _located(model: AnyModel) -> NamedModel:
-    if isinstance(model, str | Path):
-        found = locate(model)
-        return NamedModel(str(model), found, weights_checksum(found.folder))
-    source = getattr(model, "source", None)
-    weights = weights_checksum(source.folder) if source is not None else None
-    return NamedModel(type(model).__name__ if source is None else source.name, model, weights)
 
 
 def evaluate(
@@ -143,38 +142,37 @@ def evaluate(
     results = []
     for model in find_models(models, baselines=baselines, vectors=vectors, averages=averages, sentences=sentences):
         encoder = model.load()
-        copies = {name: encoder.stored_as(name) for name in stored} if hasattr(encoder, "stored_as") else {}
         result = evaluate_sts(encoder, sets, name=model.name, bootstrap=bootstrap)
         measured = encoder_speed(encoder, sentences()) if speed else None
         results.append(replace(result, weights=model.weights, speed=measured))
-        for precision, copy in copies.items():
-            result = _evaluate_stored(copy, sets, name=f"{model.name}, {precision}", bootstrap=bootstrap)
-            settings = {**result.settings, "stored": precision}
+        for precision in stored if hasattr(encoder, "stored_as") else ():
+            copy, size = _saved_and_loaded(encoder.stored_as(precision))
+            result = evaluate_sts(copy, sets, name=f"{model.name}, {precision}", bootstrap=bootstrap)
+            settings = {**result.settings, "bytes": size, "stored": precision}
             results.append(replace(result, weights=model.weights, settings=settings))
     several = len(results) > 1 and bool(results[0].tables["Year"])
     return Evaluation(results, (*([differences] if several else []), *(TABLES[name] for name in tables)))
 
 
-def _evaluate_stored(encoder: Any, sets: Sequence[StsSet], *, name: str, bootstrap: int) -> Results:  # noqa: ANN401
-    """Save an encoder, and evaluate what is read back; the size of its weights becomes one of the settings."""
+def _saved_and_loaded(encoder: Any) -> tuple[Any, int]:  # noqa: ANN401 - an encoder
+    """Save an encoder; returns what is read back, and the size of its weights in bytes."""
     from paranmt_hf.encoders.loading import load
 
     with tempfile.TemporaryDirectory() as folder:
         encoder.save_pretrained(folder, create_model_card=False)
         size = sum(path.stat().st_size for path in Path(folder).rglob("*.safetensors"))
-        result = evaluate_sts(load(folder, device="cpu"), sets, name=name, bootstrap=bootstrap)
-    return replace(result, settings={**result.settings, "bytes": size})
+        return load(folder, device="cpu"), size
 
 
 def encoder_speed(encoder: Any, sentences: Sequence[str]) -> Speed | None:  # noqa: ANN401
     """Measure the speed of an encoder on one CPU core; None for a baseline, or for few sentences."""
-    if getattr(encoder, "source", None) is None or len(set(sentences)) <= PASSES:
+    source, device = getattr(encoder, "source", None), getattr(encoder, "device", None)
+    if source is None:
         return None
-    device = getattr(encoder, "device", None)
     if device is not None and device.type != "cpu":
         from paranmt_hf.encoders.loading import load
 
-        encoder = load(encoder.source.folder, device="cpu")
+        encoder = load(source.folder, device="cpu")
     return encoding_speed(encoder, sentences)
 
 

@@ -70,7 +70,12 @@ class StsEvaluator(BaseEvaluator):
         """
         plain = metrics_of(evaluate_sts(model, self.sets, bootstrap=0))
         if output_path is not None:
-            self._add_line(Path(output_path), plain, epoch, steps)
+            path = Path(output_path, self.csv_file)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            new = not path.exists()
+            with path.open("a", newline="", encoding="utf8") as file:
+                heading = [["epoch", "steps", *plain]] if new else []
+                csv.writer(file).writerows([*heading, [epoch, steps, *plain.values()]])
         metrics = self.prefix_name_to_metrics(plain, self.name)
         logger.info(f"STS: {self.primary_metric} {metrics[self.primary_metric]:.4f}")
         self.store_metrics_in_model_card_data(model, metrics, epoch, steps)
@@ -90,16 +95,6 @@ class StsEvaluator(BaseEvaluator):
         if DEVELOPMENT in names:
             return f"{_key(DEVELOPMENT)}_pearson"
         return "mean" if any(sts_set.year for sts_set in self.sets) else f"{_key(self.sets[0].name)}_pearson"
-
-    def _add_line(self, folder: Path, metrics: dict[str, float], epoch: float, steps: int) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / self.csv_file
-        new = not path.exists()
-        with path.open("a", newline="", encoding="utf8") as file:
-            writer = csv.writer(file)
-            if new:
-                writer.writerow(["epoch", "steps", *metrics])
-            writer.writerow([epoch, steps, *metrics.values()])
 
 
 def metrics_of(results: Results) -> dict[str, float]:

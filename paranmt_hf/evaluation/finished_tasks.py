@@ -15,8 +15,6 @@ from paranmt_hf.util.files import replacing
 from paranmt_hf.util.records import as_bytes, as_json, from_json, read_json
 from paranmt_hf.util.run import result_folder
 
-FORMAT = 2  # Of the files; others are not read
-
 
 @dataclass(frozen=True)
 class FinishedTasks:
@@ -49,7 +47,7 @@ class FinishedTasks:
         """The file of a task, whose name says what determines its scores."""
         if self.folder is None or self.identity is None:
             return None
-        identity = as_json({**self.identity, "format": FORMAT, "task": task, "items": checksum})
+        identity = as_json({**self.identity, "format": 2, "task": task, "items": checksum})
         digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
         return self.folder / f"{task}-{digest[:16]}.json"
 

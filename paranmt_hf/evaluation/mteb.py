@@ -9,9 +9,9 @@ import logging
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
@@ -61,12 +61,7 @@ def evaluate_mteb(
     chosen = find_tasks([tasks] if isinstance(tasks, str) else tasks, languages)
     located = [locate(name) for name in names]
     if data is not None:
-        data = data.expanduser()
-        if not data.is_dir():
-            raise InputError(
-                f"{data}: there is no such folder; expected one with a folder for each task", option="data"
-            )
-        chosen = [with_local_data(task, data) for task in chosen]
+        chosen = [with_local_data(task, data.expanduser()) for task in chosen]
     folder = result_folder(out, sources=[model.folder for model in located])
     if folder.is_dir() and any(folder.iterdir()) and not (folder / RESULTS).is_dir():
         raise InputError(f"{folder} exists and holds no results of mteb; choose another folder", option="out")
@@ -100,15 +95,14 @@ def find_tasks(names: Sequence[str], languages: Sequence[str]) -> list[AbsTask]:
         raise InputError("name a task of mteb, such as STS12", option="tasks")
     found: dict[str, AbsTask] = {}
     with quiet_mteb():
-        for name in names:
-            for task in _named(name, languages):
-                found.setdefault(task.metadata.name, task)
-    for name, task in found.items():
-        others = set(task.metadata.modalities) - {"text"}
-        if others:
-            raise InputError(
-                f"the task {name} is about {', '.join(sorted(others))}, and encoders read text", option="tasks"
-            )
+        for given in names:
+            for task in _named(given, languages):
+                name = task.metadata.name
+                if others := set(task.metadata.modalities) - {"text"}:
+                    raise InputError(
+                        f"the task {name} is about {', '.join(sorted(others))}, and encoders read text", option="tasks"
+                    )
+                found.setdefault(name, task)
     return list(found.values())
 
 
@@ -125,12 +119,10 @@ def _named(name: str, languages: Sequence[str]) -> list[AbsTask]:
             # The first error names similar tasks.
             reason = str(error.args[0]).removeprefix("KeyError: ")
             raise InputError(f"mteb has no such task or benchmark: {reason}", option="tasks") from None
-    try:
+    with suppress(ValueError):
         task = mteb.get_task(name, languages=list(languages), exclusive_language_filter=True)
         if task.hf_subsets:
             return [task]
-    except ValueError:
-        pass
     there = sorted({code.split("-")[0] for code in every.languages})
     raise InputError(
         f"the task {name} has no part in {' or '.join(languages)} alone; it has {', '.join(there)}: name one in "
@@ -211,7 +203,13 @@ def _evaluate(given: str, model: Model, tasks: Sequence[AbsTask], out: Path) -> 
     for task in tasks:
         found = _finished(folder, task)
         if found is None:
-            _write_result(run_task(encoder, meta, task), meta, task, folder)
+            made = run_task(encoder, meta, task)
+            with writing(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+            with replacing(folder / "model_meta.json") as aside:
+                aside.write_text(json.dumps(meta.to_dict(), default=str, indent=4), encoding="utf8", newline="\n")
+            with replacing(folder / f"{made.task_name}.json") as aside, quiet_mteb():
+                made.to_disk(aside)
             # Read again, with the digits that mteb keeps.
             found = _finished(folder, task)
             assert found is not None
@@ -232,18 +230,6 @@ def _evaluate(given: str, model: Model, tasks: Sequence[AbsTask], out: Path) -> 
     )
 
 
-def _write_result(result: TaskResult, meta: ModelMeta, task: AbsTask, folder: Path) -> None:
-    """Write a result as mteb's cache does, whole or not at all."""
-    # Of a task of several parts mteb names no revision.
-    result = result.model_copy(update={"dataset_revision": _revision(task)})
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    with replacing(folder / "model_meta.json") as aside:
-        aside.write_text(json.dumps(meta.to_dict(), default=str, indent=4), encoding="utf8", newline="\n")
-    with replacing(folder / f"{result.task_name}.json") as aside, quiet_mteb():
-        result.to_disk(aside)
-
-
 def _finished(folder: Path, task: AbsTask) -> TaskResult | None:
     """Read the result of a finished task; reject one on other data or of another version of mteb."""
     from mteb import TaskResult
@@ -255,9 +241,7 @@ def _finished(folder: Path, task: AbsTask) -> TaskResult | None:
         found = TaskResult.from_disk(path)
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is damaged ({' '.join(str(error).split())[:200]}); delete it", path=path) from None
-    subsets = set()
-    for entries in found.scores.values():
-        subsets |= {str(entry["hf_subset"]) for entry in entries}
+    subsets = {str(entry["hf_subset"]) for _, entry in _entries(found)}
     wanted = {str(subset) for subset in task.hf_subsets} or subsets
     now = (_revision(task), versions(["mteb"])["mteb"], wanted)
     if (found.dataset_revision, found.mteb_version, subsets) != now:
@@ -270,14 +254,20 @@ def _finished(folder: Path, task: AbsTask) -> TaskResult | None:
     return found
 
 
+def _entries(result: TaskResult) -> Iterator[tuple[str, Any]]:
+    """The splits of a result, and the scores of each of their parts."""
+    for split, entries in result.scores.items():
+        for entry in entries:
+            yield split, entry
+
+
 def _rows(task: AbsTask, result: TaskResult) -> list[Row]:
     """A row for the task, and for each of its parts if there are several."""
     name = task.metadata.name
     parts = []
-    for split, entries in result.scores.items():
-        for entry in entries:
-            values = {"score": float(entry["main_score"])}
-            parts.append(Row(name=f"{name} {entry['hf_subset']} {split}", values=values, group=name))
+    for split, entry in _entries(result):
+        values = {"score": float(entry["main_score"])}
+        parts.append(Row(name=f"{name} {entry['hf_subset']} {split}", values=values, group=name))
     details = {
         "type": str(task.metadata.type),
         "measure": str(task.metadata.main_score),
@@ -304,7 +294,7 @@ def run_task(encoder: SentenceEncoder, meta: ModelMeta, task: AbsTask) -> TaskRe
     import mteb
 
     # Unloading its data gives a task the revision of the Hub's data back.
-    task = fresh(task)
+    task, revision = fresh(task), _revision(task)
     wrapper = mteb.SentenceTransformerEncoderWrapper(encoder)
     wrapper.mteb_model_meta = meta
     for part in parts_of(task):
@@ -314,15 +304,15 @@ def run_task(encoder: SentenceEncoder, meta: ModelMeta, task: AbsTask) -> TaskRe
         made = mteb.evaluate(wrapper, task, cache=None, co2_tracker=False, show_progress_bar=False)
     for part in parts_of(task):
         part.unload_data()
-    result: TaskResult = made.task_results[0]
-    for split, entries in result.scores.items():
-        for entry in entries:
-            if entry["main_score"] is None or not math.isfinite(entry["main_score"]):
-                raise InputError(
-                    f"the task {result.task_name} gives no score in the split {split!r} ({entry['hf_subset']}), as if "
-                    "all similarities or all scores are the same, or a score is not a number; look at the data, and "
-                    "whether the model knows their words"
-                )
+    # Of a task of several parts mteb names no revision.
+    result: TaskResult = made.task_results[0].model_copy(update={"dataset_revision": revision})
+    for split, entry in _entries(result):
+        if entry["main_score"] is None or not math.isfinite(entry["main_score"]):
+            raise InputError(
+                f"the task {result.task_name} gives no score in the split {split!r} ({entry['hf_subset']}), as if all "
+                "similarities or all scores are the same, or a score is not a number; look at the data, and whether "
+                "the model knows their words"
+            )
     return result
 
 

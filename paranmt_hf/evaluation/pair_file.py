@@ -39,9 +39,11 @@ def read_pair_file(path: Path, name: str | None = None) -> StsSet:
         path: TSV, CSV, JSON lines, a JSON array or Parquet, plain or packed, or a folder of `Dataset.save_to_disk`.
         name: Name of the set; that of the file if left out.
     """
-    table = open_table(path, COLUMNS)
-    pairs = read_pairs(table)
-    return collect(name or Path(plain_name(path)).stem, pairs, path, subsets=_parts(table))
+    pairs = read_pairs(open_table(path, COLUMNS))
+    parts = np.array([pair.part for pair in pairs if pair.score.strip()], np.str_)
+    names = np.unique(parts).tolist()
+    subsets = {part: parts == part for part in names if part} if 1 < len(names) <= MAX_PARTS else {}
+    return collect(name or Path(plain_name(path)).stem, pairs, path, subsets=subsets)
 
 
 def read_pairs(table: Table) -> list[ScoredPair]:
@@ -52,24 +54,14 @@ def read_pairs(table: Table) -> list[ScoredPair]:
             "such as TSV with the names score, sentence1 and sentence2",
             path=table.path,
         )
-    columns = _by_names(table) if table.names else _by_numbers(table)
-    rows = text_rows(table, columns, numbers=columns[:1])
-    return [ScoredPair(score, left, right, place, place) for place, (score, left, right) in rows]
-
-
-def _parts(table: Table) -> dict[str, np.ndarray]:
-    """Find the parts of a set by their names, masks of the pairs with a score [pair]; empty for a single part."""
+    columns = find_columns(table.names, table.path) if table.names else _by_numbers(table)
     known = by_spelling(table.names)
-    columns = [known[name] for name in PARTS if name in known]
-    if not columns:
-        return {}
-    score = _by_names(table)[0]
-    rows = text_rows(table, [score, columns[0]], numbers=[score])
-    parts = np.array([part for _, (number, part) in rows if number.strip()])
-    names = np.unique(parts).tolist()
-    if not 1 < len(names) <= MAX_PARTS:
-        return {}
-    return {name: parts == name for name in names if name}
+    part = [known[name] for name in PARTS if name in known][:1]
+    rows = text_rows(table, [*columns, *part], numbers=columns[:1])
+    pairs = []
+    for place, (score, left, right, *parts) in rows:
+        pairs.append(ScoredPair(score, left, right, place, part="".join(parts)))
+    return pairs
 
 
 def by_spelling(names: Sequence[str]) -> dict[str, str]:
@@ -77,45 +69,37 @@ def by_spelling(names: Sequence[str]) -> dict[str, str]:
     return {name.lower().replace(" ", "_"): name for name in names}
 
 
-def _by_names(table: Table) -> list[str]:
-    """Names of the columns of score, first and second sentence."""
-    known = by_spelling(table.names)
+def find_columns(names: Sequence[str], path: Path) -> list[str]:
+    """Find the columns of score, first and second sentence by their names."""
+    known = by_spelling(names)
     scores = [name for name in SCORES if name in known]
     sides = [pair for pair in SENTENCES if known.keys() >= set(pair)]
     if not scores or not sides:
         missing = "sentences" if scores else "scores"
         raise InputError(
-            f"{table.path} has no column of {missing} among {', '.join(table.names)}; expected score, sentence1 and "
-            "sentence2: rename its columns",
-            path=table.path,
+            f"{path} has no column of {missing} among {', '.join(names)}; expected score, sentence1 and sentence2: "
+            "rename its columns",
+            path=path,
         )
     left, right = sides[0]
     return [known[scores[0]], known[left], known[right]]
 
 
 def _by_numbers(table: Table) -> list[str]:
-    """Numbers of the columns of score, first and second sentence: those whose score is one most often."""
-    fitting = [order for order in ORDERS if table.width >= max(map(int, order))]
-    counts = [_count_numbers(table, order[0]) for order in fitting]
-    if not fitting or not max(counts):
-        raise InputError(
-            f"{table.path}: expected a score and two sentences in three columns, or columns "
-            f"named score, sentence1 and sentence2; found {counted(table.width, 'column')}, and no number where a "
-            "score would be",
-            path=table.path,
-        )
-    found = [order for order, count in zip(fitting, counts, strict=True) if count == max(counts)]
+    """Find the numbers of the columns of score, first and second sentence: those whose score is one most often."""
+    counts: dict[tuple[str, ...], int] = {}
+    for order in ORDERS:
+        piece = next(table.pieces([order[0]]), None) if table.width >= max(map(int, order)) else None
+        cells = piece.columns[0].to_pylist() if piece is not None else []
+        counts[order] = sum(cell is not None and is_number(cell.decode("utf8", "replace")) for cell in cells)
+    most = max(counts.values())
+    found = [order for order, count in counts.items() if count == most]
     if len(found) > 1:
+        where = f"numbers alike in the columns {' and '.join(order[0] for order in found)}" if most else "no number"
         raise InputError(
-            f"{table.path}: the score may be in column {' or '.join(order[0] for order in found)}, which hold numbers "
-            "alike; write a line with the names score, sentence1 and sentence2 above",
+            f"{table.path}: expected a score and two sentences in three columns, found "
+            f"{counted(table.width, 'column')}, and {where} where a score would be; write a line with the names "
+            "score, sentence1 and sentence2 above",
             path=table.path,
         )
     return list(found[0])
-
-
-def _count_numbers(table: Table, column: str) -> int:
-    """Count the numbers in the first rows of a column."""
-    piece = next(table.pieces([column]), None)
-    cells = [] if piece is None else piece.columns[0].to_pylist()
-    return sum(cell is not None and is_number(cell.decode("utf8", "replace")) for cell in cells)

@@ -56,26 +56,36 @@ class StsSet:
         return digest.hexdigest()
 
 
-def tab_separated(path: Path, width: int, what: str, *, exactly: bool = False) -> Iterator[list[str]]:
-    """Read the fields of each line, at least or exactly `width`, separated by tabs; `what` names them in errors."""
-    for line_number, line in enumerate(read_lines(path), 1):
-        fields = line.split("\t")
-        if len(fields) < width or (exactly and len(fields) > width):
+def tab_separated(path: Path, width: int, what: str) -> Iterator[tuple[str, list[str]]]:
+    """Read the place and the fields, at least `width`, of each line; `what` names the fields in errors."""
+    for number, line in enumerate(read_lines(path), 1):
+        place, fields = f"{path}, line {number}", line.split("\t")
+        if len(fields) < width:
             raise InputError(
-                f"{path}, line {line_number}: expected {what} in {'' if exactly else 'at least '}{width} columns with "
-                f"tabs between, found {counted(len(fields), 'column')}"
+                f"{place}: expected {what} in at least {width} columns with tabs between, found "
+                f"{counted(len(fields), 'column')}"
             )
-        yield fields
+        yield place, fields
 
 
 class ScoredPair(NamedTuple):
-    """A row of evaluation data as text, and the places of its score and of its sentences for errors."""
+    """A row of evaluation data as text.
+
+    Attributes:
+        score: Its gold similarity; blank if it has none.
+        left: Its first sentence.
+        right: Its second sentence.
+        place: Its file and line, for errors.
+        text_place: The same of its sentences, if they are in another file.
+        part: Name of the part of the set that it is in.
+    """
 
     score: str
     left: str
     right: str
     place: str
-    text_place: str
+    text_place: str = ""
+    part: str = ""
 
 
 def collect(
@@ -85,13 +95,11 @@ def collect(
     *,
     year: str | None = None,
     subsets: Mapping[str, np.ndarray] | None = None,
-    may_be_empty: bool = False,
     scale: tuple[float, float] | None = None,
 ) -> StsSet:
-    """Check pairs [pair]; those without a score are skipped.
+    """Check pairs [pair] of a file of scores; those without a score are skipped.
 
-    The `path` is that of the scores. Scores outside of the `scale`, lowest and highest, are rejected. See `StsSet` for
-    the others.
+    Scores outside of the `scale`, lowest and highest, are rejected. See `StsSet` for the others.
     """
     left, right, gold = [], [], []
     for pair in pairs:
@@ -104,9 +112,10 @@ def collect(
                 "the file again",
                 path=path,
             )
-        left.append(parse_sentence(pair.left, pair.text_place, "the first sentence's column"))
-        right.append(parse_sentence(pair.right, pair.text_place, "the second sentence's column"))
-    if not gold and not may_be_empty:
+        place = pair.text_place or pair.place
+        left.append(parse_sentence(pair.left, place, "the first sentence's column"))
+        right.append(parse_sentence(pair.right, place, "the second sentence's column"))
+    if not gold:
         raise InputError(f"{path} has no gold score at all; get the file with gold scores", path=path)
     return StsSet(name, left, right, np.array(gold, np.float64), year, len(pairs) - len(gold), subsets or {})
 

@@ -115,16 +115,12 @@ def sent2vec_table(results: Sequence[Results]) -> str:
         cells = [each.model]
         for titles in columns.values():
             own = [sets[title] for title in titles if title in sets]
-            figures = [_mean_figure(own, measure) for measure in ("spearman", "pearson") if own]
-            cells.append(" / ".join(figures) or MISSING)
+            means = {each: float(np.mean([row[each] for row in own])) for each in ("spearman", "pearson") if own}
+            cells.append(" / ".join(write_figure(*each) for each in means.items()) or MISSING)
         rows.append(cells)
     table = markdown_table(["Spearman / Pearson", *columns], rows)
     titles = [*of_2014, SICK, *SENT2VEC_PARTS.values()]
     return _with_missing(table, [title for title in titles if title not in found[0]])
-
-
-def _mean_figure(rows: Sequence[Row], measure: str) -> str:
-    return write_figure(measure, float(np.mean([row[measure] for row in rows])))
 
 
 def _with_missing(table: str, missing: Sequence[str]) -> str:

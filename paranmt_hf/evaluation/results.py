@@ -38,8 +38,6 @@ FORMATS = {
     **dict.fromkeys(("bleu", "self_bleu", "among_bleu", "outputs"), "{:.1f}"),
     **dict.fromkeys(("sentences_per_second", "character_edits", "word_edits"), "{:.1f}"),
 }
-# A comparison of more figures has a row for each of them, else a column.
-MAX_COLUMNS = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,12 +228,9 @@ def _table(title: str, rows: Sequence[Row], written: Callable[[str], str]) -> st
     for place, measure in enumerate(measures):
         columns[heading(measure)] = [write_figure(measure, row.values.get(measure)) for row in rows]
         if place == 0 and any(row.interval for row in rows):
-            columns["95 %"] = [_write_interval(measure, row) for row in rows]
+            bounds = [[write_figure(measure, bound) for bound in row.interval or ()] for row in rows]
+            columns["95 %"] = list(map(" to ".join, bounds))
     return markdown_table(list(columns), [list(line) for line in zip(*columns.values(), strict=True)])
-
-
-def _write_interval(measure: str, row: Row) -> str:
-    return " to ".join(write_figure(measure, bound) for bound in row.interval or ())
 
 
 def heading(measure: str) -> str:
@@ -254,19 +249,19 @@ def compare(results: Sequence[Results]) -> str:
     """Format one table of several models: the main scores of the rows that no other row summarises."""
     check_same_data(results)
     lines = [["Model", *(model.model for model in results)]]
-    for row in results[0].rows:
-        if row.group is None:
-            lines.append([row.name, *(_compared(model, row.name) for model in results)])
-    if len(lines) > MAX_COLUMNS + 1:
+    for rows in zip(*(model.rows for model in results), strict=True):
+        if rows[0].group is None:
+            lines.append([rows[0].name, *map(_main_figure, rows)])
+    # More figures have a row for each of them, else a column.
+    if len(lines) > 13:
         lines[0][0] = ""
     else:
         lines = [list(column) for column in zip(*lines, strict=True)]
     return markdown_table(lines[0], lines[1:])
 
 
-def _compared(results: Results, name: str) -> str:
+def _main_figure(row: Row) -> str:
     """The main score of a row, and F1 next to an accuracy, as in ParaNMT-50M's table 14."""
-    (row,) = (row for row in results.rows if row.name == name)
     shown = list(row.values)[:1]
     if shown == ["accuracy"] and "f1" in row.values:
         shown.append("f1")
@@ -288,9 +283,7 @@ def check_same_data(results: Sequence[Results]) -> None:
 
 def differences(results: Sequence[Results]) -> str:
     """Write a table of the mean absolute differences of results on STS."""
-    evaluation = Evaluation(list(results))
-    rows = [
-        [each.model, *(f"{value:.1f}" for value in line)]
-        for each, line in zip(results, evaluation.mean_absolute_differences(), strict=True)
-    ]
-    return markdown_table(["Mean absolute difference", *(each.model for each in results)], rows)
+    names = [each.model for each in results]
+    values = Evaluation(list(results)).mean_absolute_differences()
+    rows = [[name, *map("{:.1f}".format, line)] for name, line in zip(names, values.tolist(), strict=True)]
+    return markdown_table(["Mean absolute difference", *names], rows)

@@ -10,8 +10,6 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.protocols import Encoder, fitted
 
-_BLOCK_PAIRS = 1024  # Pairs whose vectors are widened to float64 at once: bounds the memory, never changes the result
-
 
 @runtime_checkable
 class PairSimilarity(Protocol):
@@ -56,11 +54,10 @@ def _from_vectors(encoder: Encoder, left: list[str], right: list[str], name: str
     sentences = list(rows)
     encoder = fitted(encoder, sentences)
     vectors = encoded(encoder, sentences, name)
-    zero = np.logical_not(np.any(vectors != 0, axis=1)).astype(np.int64)
-    known_tokens = getattr(encoder, "known_tokens", None)
+    zero = (~np.any(vectors != 0, axis=1)).astype(np.int64)
     unknown = np.zeros_like(zero)
-    if known_tokens is not None:
-        unknown += np.asarray(known_tokens(sentences)) == 0
+    if hasattr(encoder, "known_tokens"):
+        unknown += np.asarray(encoder.known_tokens(sentences)) == 0
     left_rows, right_rows = sides
     return Similarities(
         values=pair_cosines(vectors, left_rows, right_rows),
@@ -80,11 +77,14 @@ def encoded(encoder: Encoder, sentences: list[str], name: str) -> np.ndarray:
     return vectors
 
 
-def pair_cosines(vectors: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Cosines [pair] of the rows at indices `left` and `right`, in float64; 0 if a row is all zeros."""
+def pair_cosines(vectors: np.ndarray, left: np.ndarray, right: np.ndarray, *, pairs: int = 1024) -> np.ndarray:
+    """Cosines [pair] of the rows at indices `left` and `right`, in float64; 0 if a row is all zeros.
+
+    Vectors of `pairs` pairs are widened at once, which bounds the memory and never changes the result.
+    """
     values = np.zeros(len(left))
-    for start in range(0, len(left), _BLOCK_PAIRS):
-        block = slice(start, start + _BLOCK_PAIRS)
+    for start in range(0, len(left), pairs):
+        block = slice(start, start + pairs)
         x, y = directions(vectors[left[block]]), directions(vectors[right[block]])
         values[block] = np.einsum("ij,ij->i", x, y)
     # Rounding may step over 1; what is not finite stays so.

@@ -22,8 +22,6 @@ from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.wording import counted
 
-_NO_SPREAD = 1e-6  # Similarities that lie closer together than float32 can tell apart hold nothing but rounding
-
 
 def evaluate_sts(
     encoder: Encoder | PairSimilarity,
@@ -80,7 +78,8 @@ def _result(
 ) -> SetResult:
     title = f"{sts_set.title} {subset}" if subset else sts_set.title
     gold, values = sts_set.gold[mask], similarities.values[mask]
-    if len(values) > 1 and np.ptp(values) < _NO_SPREAD:
+    # Closer together than float32 can tell apart, they hold nothing but rounding.
+    if len(values) > 1 and np.ptp(values) < 1e-6:
         raise InputError(
             f"{title}: there is no correlation, because the model gives all {len(values)} pairs the similarity "
             f"{values[0]:.4g}"
@@ -126,14 +125,12 @@ def _counts(rows: Sequence[Row]) -> list[str]:
         # Subsets are counted with their set.
         if row.group not in names:
             totals.update(row.details)
-    notes = []
-    if totals["skipped"]:
-        notes.append(f"{counted(totals['skipped'], 'pair')} without a gold score skipped.")
-    if totals["unknown_sentences"]:
+    have = ("sentence has", "sentences have")
+    described = {
+        "skipped": ("pair", "pairs", "without a gold score skipped."),
         # Words that are left out have a weight of 0, such as those of a blacklist.
-        have = counted(totals["unknown_sentences"], "sentence has", "sentences have")
-        notes.append(f"{have} no word that the model knows and does not leave out.")
-    if totals["zero_vectors"]:
-        have = counted(totals["zero_vectors"], "sentence has", "sentences have")
-        notes.append(f"{have} a vector of zeros; the cosine of their pairs counts as 0.")
-    return notes
+        "unknown_sentences": (*have, "no word that the model knows and does not leave out."),
+        "zero_vectors": (*have, "a vector of zeros; the cosine of their pairs counts as 0."),
+    }
+    found = [(totals[name], *words) for name, words in described.items() if totals[name]]
+    return [f"{counted(count, one, several)} {rest}" for count, one, several, rest in found]

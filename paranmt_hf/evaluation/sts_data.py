@@ -13,7 +13,7 @@ import numpy as np
 from paranmt_hf.corpus.reading.arrow_tables import STATE as SAVED
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.pair_file import COLUMNS, read_pair_file, read_pairs
+from paranmt_hf.evaluation.pair_file import find_columns, read_pair_file, read_pairs
 from paranmt_hf.evaluation.pair_set import ScoredPair, StsSet, collect, read_lines, tab_separated
 from paranmt_hf.evaluation.transfer_data import read_relatedness
 from paranmt_hf.hub.client import absent_here, is_id, perhaps_path
@@ -30,26 +30,32 @@ COUNTS: Mapping[str, Mapping[str, int]] = {
     "STS15": {"answers-forums": 375, "answers-students": 750, "belief": 375, "headlines": 750, "images": 750},
     "STS16": {"answer-answer": 254, "headlines": 249, "plagiarism": 230, "postediting": 244, "question-question": 209},
 }
+# The papers' development set.
 DEVELOPMENT = "STS17-track5"
-_TRACK5, _TRACK5_PAIRS = "track5.en-en", 250
-_CAPTIONS = "main-captions"
 Split = Literal["train", "dev", "test"]
 _SPLITS: tuple[Split, ...] = get_args(Split)
 _INPUT = re.compile(r"STS(?:20\d\d)?\.input\.(.+)\.txt")
-_YEAR = re.compile(r"STS(?:20)?(1[2-6])(?!\d)", re.IGNORECASE)
 _LAYOUTS = (
     "STS.input.*.txt and STS.gs.*.txt, sts-dev.csv and sts-test.csv, SICK_test_annotated.txt, test.data of PIT 2015, "
     "folders with such files, or a dataset with the split 'test' and the columns score, sentence1 and sentence2"
 )
-_TABLES = (".parquet", ".jsonl", ".jsonl.gz", ".arrow")
 # Forty pairs of our own, which the package carries.
 SAMPLE = "sample"
 SICK, TWITTER = "SICK", "Twitter"
 # The trial part of 500 pairs is in neither paper's figures.
 SICK_FILES: Mapping[str, str] = {"train": "SICK_train.txt", "test": "SICK_test_annotated.txt"}
-PIT_FILE = "test.data"
-_PIT_LABEL = re.compile(r"[0-5]")
 StsData = str | Path | Sequence[str | Path | StsSet]
+
+
+def sets_of(data: StsData) -> list[StsSet]:
+    """Read all sets of one or several files, folders or Hub datasets, see `read_sts`; sets are returned unchanged."""
+    given = [data] if isinstance(data, str | Path) else data
+    places = [place for place in given if not isinstance(place, StsSet)]
+    read: list[StsSet] = []
+    for place in places:
+        read += read_sts(place)
+    _check_twice(read, " and ".join(map(str, places)))
+    return [each for each in given if isinstance(each, StsSet)] + read
 
 
 def read_sts(data: Path | str) -> list[StsSet]:
@@ -64,8 +70,10 @@ def read_sts(data: Path | str) -> list[StsSet]:
     if is_sample(data):
         return [_sample()]
     check_regular(path)
-    if (split := _benchmark_split(path)) is not None:
-        return [read_benchmark(path.parent, split)]
+    for split in _SPLITS:
+        # Other files may be called so, and have other columns.
+        if path.name == f"sts-{split}.csv" and path.is_file() and read_lines(path)[0].count("\t") >= 6:
+            return [read_benchmark(path.parent, split)]
     if path.is_file() or (path / SAVED).is_file():
         return [read_pair_file(path)]
     if not path.is_dir():
@@ -74,25 +82,17 @@ def read_sts(data: Path | str) -> list[StsSet]:
         raise InputError(
             f"there is no file or folder {data}; expected STS data, a Hub id like 'mteb/sts12-sts' or {SAMPLE!r}"
         )
-    sets = _read_folder(path)
+    sets = _sets_in(path)
     if not sets:
         for folder in sorted(path.iterdir()):
             if folder.is_dir():
-                sets += _read_folder(folder)
-    if not sets and any(file.name.endswith(_TABLES) for file in path.rglob("*")):
-        return [read_hub(str(path))]
+                sets += _sets_in(folder)
     if not sets:
+        if any(file.name.endswith((".parquet", ".jsonl", ".jsonl.gz", ".arrow")) for file in path.rglob("*")):
+            return [read_hub(str(path))]
         raise InputError(f"{path} holds no STS data: expected {_LAYOUTS}")
     _check_twice(sets, path)
     return sets
-
-
-def _benchmark_split(path: Path) -> Split | None:
-    """The split of the STS benchmark that a file is; None for other files, of whatever name."""
-    for split in _SPLITS:
-        if path.name == f"sts-{split}.csv" and path.is_file() and read_lines(path)[0].count("\t") >= 6:
-            return split
-    return None
 
 
 def is_sample(data: Path | str) -> bool:
@@ -104,38 +104,20 @@ def _sample() -> StsSet:
     return read_pair_file(ASSETS / "sample" / "similarity.tsv", SAMPLE)
 
 
-def _read_folder(folder: Path) -> list[StsSet]:
-    sets: list[StsSet] = []
-    if any(_INPUT.fullmatch(file.name) for file in folder.iterdir()):
-        sets += read_senteval(folder)
-    dev = (folder / "sts-dev.csv").exists()
-    test = (folder / "sts-test.csv").exists()
-    if dev:
-        sets.append(read_benchmark(folder, "dev"))
-    if test:
-        sets.append(read_benchmark(folder, "test"))
-    if dev and test:
+def _sets_in(folder: Path) -> list[StsSet]:
+    """Read the sets whose files are in a folder itself."""
+    names = {file.name for file in folder.iterdir()}
+    sets = read_senteval(folder) if any(map(_INPUT.fullmatch, names)) else []
+    benchmark = [split for split in _SPLITS[1:] if f"sts-{split}.csv" in names]
+    for split in benchmark:
+        sets.append(read_benchmark(folder, split))
+    if len(benchmark) == 2:
         sets.append(development_set(folder))
-    if any((folder / name).exists() for name in SICK_FILES.values()):
+    if names & set(SICK_FILES.values()):
         sets.append(read_sick(folder))
-    if (folder / PIT_FILE).exists():
+    if "test.data" in names:
         sets.append(read_pit(folder))
     return sets
-
-
-def sets_of(data: StsData) -> list[StsSet]:
-    """Read all sets of one or several files, folders or Hub datasets, see `read_sts`; sets are returned unchanged."""
-    sets: list[StsSet] = []
-    places = []
-    read: list[StsSet] = []
-    for each in [data] if isinstance(data, str | Path) else data:
-        if isinstance(each, StsSet):
-            sets.append(each)
-        else:
-            places.append(str(each))
-            read += read_sts(each)
-    _check_twice(read, " and ".join(places))
-    return sets + read
 
 
 def _check_twice(sets: list[StsSet], path: Path | str) -> None:
@@ -150,22 +132,22 @@ def read_senteval(folder: Path) -> list[StsSet]:
     An input line is two sentences and a tab between; what follows another tab (2016: the sources) is left out.
     """
     name = folder.resolve().name
-    match = _YEAR.search(name)
-    year = f"STS{match.group(1)}" if match else name
+    match = re.search(r"STS(?:20)?(1[2-6])(?!\d)", name, re.IGNORECASE)
+    year = f"STS{match[1]}" if match else name
     for file in sorted(folder.glob("STS*.gs.*.txt")):
         sentences = file.with_name(file.name.replace(".gs.", ".input.", 1))
         if not sentences.exists():
             raise InputError(f"{file} has no {sentences.name} next to it; get the data again")
     sets = []
     for file in sorted(folder.iterdir()):
-        named = _INPUT.fullmatch(file.name)
-        if named:
-            sets.append(_read_pair_of_files(year, named[1], file))
+        if named := _INPUT.fullmatch(file.name):
+            gold_file = file.with_name(file.name.replace(".input.", ".gs.", 1))
+            sets.append(collect(named[1], _aligned(file, gold_file), gold_file, year=year, scale=SCALE))
     return sets
 
 
-def _read_pair_of_files(year: str, name: str, file: Path) -> StsSet:
-    gold_file = file.with_name(file.name.replace(".input.", ".gs.", 1))
+def _aligned(file: Path, gold_file: Path) -> list[ScoredPair]:
+    """Read the pairs of a file and their scores of another one."""
     lines, golds = read_lines(file), read_lines(gold_file)
     if len(lines) != len(golds):
         raise InputError(
@@ -179,7 +161,7 @@ def _read_pair_of_files(year: str, name: str, file: Path) -> StsSet:
             raise InputError(f"{file}, line {number}: expected two sentences and a tab between, found {line[:40]!r}")
         right = rest.partition("\t")[0]
         pairs.append(ScoredPair(gold, left, right, f"{gold_file}, line {number}", f"{file}, line {number}"))
-    return collect(name, pairs, gold_file, year=year, scale=SCALE)
+    return pairs
 
 
 def read_benchmark(folder: Path | str, split: Split = "test") -> StsSet:
@@ -190,22 +172,18 @@ def read_benchmark(folder: Path | str, split: Split = "test") -> StsSet:
     order, or in another split too. It is left out if the folder lacks a split.
     """
     folder = Path(folder)
-    rows = [row for row in _benchmark_rows(folder, split) if row.pair.score.strip()]
-    captions = np.array([row.genre == _CAPTIONS for row in rows], bool)
+    rows = _benchmark_rows(folder, split)
+    captions = np.array([row.genre == "main-captions" for row in rows], bool)
     subsets = {"captions": captions, "no captions": ~captions}
     others = [other for other in _SPLITS if other != split]
     if split != "train" and all((folder / f"sts-{other}.csv").is_file() for other in others):
-        subsets["v2"] = _in_second_version(rows, [row for other in others for row in _benchmark_rows(folder, other)])
+        counts = Counter(row.key for row in rows)
+        for other in others:
+            counts.update(row.key for row in _benchmark_rows(folder, other))
+        subsets["v2"] = np.array([counts[row.key] == 1 for row in rows], bool)
     filled = {name: mask for name, mask in subsets.items() if mask.any()}
     pairs = [row.pair for row in rows]
     return collect(f"STSB-{split}", pairs, folder / f"sts-{split}.csv", subsets=filled, scale=SCALE)
-
-
-def _in_second_version(rows: Sequence[_BenchmarkRow], others: Sequence[_BenchmarkRow]) -> np.ndarray:
-    """Whether a row [row] has a pair that is there once, and in none of the other splits."""
-    counts = Counter(row.key for row in rows)
-    elsewhere = {row.key for row in others}
-    return np.array([counts[row.key] == 1 and row.key not in elsewhere for row in rows], bool)
 
 
 def development_set(folder: Path | str) -> StsSet:
@@ -218,17 +196,14 @@ def development_set(folder: Path | str) -> StsSet:
     folder = Path(folder)
     if not (folder / "sts-dev.csv").exists() and (folder / "STSBenchmark").is_dir():
         folder = folder / "STSBenchmark"
-    parts = []
-    for split in ("dev", "test"):
-        pairs = [row.pair for row in _benchmark_rows(folder, split) if row.file == _TRACK5]
-        parts.append(collect(DEVELOPMENT, pairs, folder / f"sts-{split}.csv", may_be_empty=True, scale=SCALE))
-    left, right = parts[0].left + parts[1].left, parts[0].right + parts[1].right
-    if len(left) != _TRACK5_PAIRS:
+    rows = [*_benchmark_rows(folder, "dev"), *_benchmark_rows(folder, "test")]
+    pairs = [row.pair for row in rows if row.file == "track5.en-en"]
+    if len(pairs) != 250:
         raise InputError(
-            f"expected {_TRACK5_PAIRS} pairs of {_TRACK5} in sts-dev.csv and sts-test.csv of {folder}, found "
-            f"{len(left)}; get the STS benchmark again"
+            f"expected 250 pairs of track5.en-en in sts-dev.csv and sts-test.csv of {folder}, found {len(pairs)}; get "
+            "the STS benchmark again"
         )
-    return StsSet(DEVELOPMENT, left, right, np.concatenate([part.gold for part in parts]))
+    return collect(DEVELOPMENT, pairs, folder, scale=SCALE)
 
 
 class _BenchmarkRow(NamedTuple):
@@ -245,16 +220,16 @@ class _BenchmarkRow(NamedTuple):
 
 
 def _benchmark_rows(folder: Path, split: str) -> list[_BenchmarkRow]:
-    """Read a split: genre, file, year, id, score, two sentences, and of some rows two columns of licences."""
+    """Read the rows of a split that have a score."""
     path = folder / f"sts-{split}.csv"
     if not path.is_file():
         raise InputError(f"there is no {path}: expected the folder of the STS benchmark with sts-{split}.csv")
     rows = []
-    what = "genre, file, year, id, score and two sentences"
-    for number, fields in enumerate(tab_separated(path, 7, what), 1):
-        place = f"{path}, line {number}"
-        rows.append(_BenchmarkRow(fields[0], fields[1], ScoredPair(fields[4], fields[5], fields[6], place, place)))
-    return rows
+    # Of some rows two columns of licences follow.
+    for place, fields in tab_separated(path, 7, "genre, file, year, id, score and two sentences"):
+        genre, file, _, _, score, left, right = fields[:7]
+        rows.append(_BenchmarkRow(genre, file, ScoredPair(score, left, right, place)))
+    return [row for row in rows if row.pair.score.strip()]
 
 
 def read_sick(folder: Path) -> StsSet:
@@ -263,31 +238,25 @@ def read_sick(folder: Path) -> StsSet:
     PARAGRAM-PHRASE (arXiv:1511.08198) reports the test part, Sent2Vec (arXiv:1703.02507, table 2) both.
     """
     parts = {part: read_relatedness(folder / name) for part, name in SICK_FILES.items() if (folder / name).exists()}
-    if not parts:
-        raise InputError(f"{folder} holds no SICK: expected {' and '.join(SICK_FILES.values())}")
-    rows = [row for own in parts.values() for row in own]
-    of_part = np.repeat(list(parts), [len(own) for own in parts.values()])
-    return StsSet(
-        SICK,
-        [left for (left, _), _ in rows],
-        [right for (_, right), _ in rows],
-        np.array([gold for _, gold in rows], np.float64),
-        subsets={part: of_part == part for part in parts},
-    )
+    sentences = [sides for rows in parts.values() for sides, _ in rows]
+    gold = np.array([gold for rows in parts.values() for _, gold in rows], np.float64)
+    of_part = np.repeat(list(parts), [len(rows) for rows in parts.values()])
+    left, right = map(list, zip(*sentences, strict=True))
+    return StsSet(SICK, left, right, gold, subsets={part: of_part == part for part in parts})
 
 
 def read_pit(folder: Path) -> StsSet:
     """Read the test part of PIT 2015 (Xu et al. 2015), `test.data`: pairs of tweets, and a judgement from 0 to 5."""
-    path = folder / PIT_FILE
+    path = folder / "test.data"
     pairs = []
-    for number, fields in enumerate(tab_separated(path, 5, "topic, its name, two sentences and a judgement"), 1):
-        if not _PIT_LABEL.fullmatch(fields[4].strip()):
+    for place, fields in tab_separated(path, 5, "topic, its name, two sentences and a judgement"):
+        left, right, judgement = fields[2:5]
+        if not re.fullmatch("[0-5]", judgement.strip()):
             raise InputError(
-                f"{path}, line {number}: expected a judgement from 0 to 5 in the fifth column, found "
-                f"{fields[4][:40]!r}; get the file with the answers"
+                f"{place}: expected a judgement from 0 to 5 in the fifth column, found {judgement[:40]!r}; get the "
+                "file with the answers"
             )
-        place = f"{path}, line {number}"
-        pairs.append(ScoredPair(fields[4], fields[2], fields[3], place, place))
+        pairs.append(ScoredPair(judgement, left, right, place))
     return collect(TWITTER, pairs, path)
 
 
@@ -296,39 +265,27 @@ def read_hub(dataset: str, *, split: str = "test") -> StsSet:
     from datasets import load_dataset, load_dataset_builder
 
     folder = Path(dataset)
-    name = folder.resolve().name if folder.is_dir() else dataset
+    local = folder.is_dir()
     try:
-        if folder.is_dir():
-            splits = own_files(folder, lambda: load_dataset_builder(dataset))
-            if split not in splits:
-                raise InputError(
-                    f"cannot load the split {split!r} of {folder}, which has {', '.join(splits) or 'none'}; STS data "
-                    f"are {_LAYOUTS}"
-                )
+        if local:
+            own_files(folder, lambda: load_dataset_builder(dataset))
         rows = load_dataset(dataset, split=split)
-    except InputError:
-        raise
     except Exception as error:  # the library raises whatever the Hub, the files and pyarrow raise
         reason = str(error).strip().split("\n")[0]
         here = absent_here(dataset)
         where = f"{here}; taken for an id on the Hub: " if here else ""
-        raise InputError(f"{where}cannot load the split {split!r} of {dataset}: {reason}") from None
-    for column in COLUMNS:
-        if column not in rows.column_names:
-            raise InputError(
-                f"{dataset} has no column {column!r}; its columns are {', '.join(rows.column_names)}: rename those of "
-                "score and sentences"
-            )
+        expected = f"; STS data are {_LAYOUTS}" if local else ""
+        raise InputError(f"{where}cannot load the split {split!r} of {dataset}: {reason}{expected}") from None
+    columns = find_columns(rows.column_names, folder)
     pairs = []
     try:
         for number, row in enumerate(rows, 1):
-            score, left, right = ("" if row[column] is None else str(row[column]) for column in COLUMNS)
-            place = f"{dataset}, row {number}"
-            pairs.append(ScoredPair(score, left, right, place, place))
+            score, left, right = ("" if row[column] is None else str(row[column]) for column in columns)
+            pairs.append(ScoredPair(score, left, right, f"{dataset}, row {number}"))
     # Parquet readers do not check that text is UTF-8.
     except UnicodeDecodeError:
         raise InputError(f"{dataset}: expected text in UTF-8, found other bytes; write its files again") from None
-    return collect(name, pairs, folder)
+    return collect(folder.resolve().name if local else dataset, pairs, folder)
 
 
 def notes(sets: list[StsSet]) -> list[str]:

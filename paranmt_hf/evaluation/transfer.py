@@ -21,8 +21,6 @@ from paranmt_hf.evaluation.similarities import encoded, pair_cosines
 from paranmt_hf.evaluation.transfer_data import TaskPart, TransferTask, read_tasks
 from paranmt_hf.evaluation.transfer_heads import (
     GRIDS,
-    MOST_PASSES,
-    PASSES,
     LabelledVectors,
     Tick,
     TransferConfig,
@@ -38,7 +36,6 @@ from paranmt_hf.util.wording import counted
 from paranmt_hf.version import __version__
 
 logger = logging.getLogger(__name__)
-_BLOCK = 4096  # Sentences that are encoded between two reports of progress
 # The averages of accuracies that papers print.
 AVERAGES: Mapping[str, tuple[str, ...]] = {
     # Sent2Vec (arXiv:1703.02507), table 1.
@@ -152,9 +149,9 @@ class _VectorStore:
         texts, blocks = list(sentences), []
         encoder = fitted(self._encoder, texts)
         with Progress(f"{self._name}, {task.name}: encoding", len(texts)) as progress:
-            for start in range(0, len(texts), _BLOCK):
-                blocks.append(self._block(encoder, texts[start : start + _BLOCK], task.name))
-                progress.advance_to(min(start + _BLOCK, len(texts)))
+            for start in range(0, len(texts), 4096):
+                blocks.append(self._block(encoder, texts[start : start + 4096], task.name))
+                progress.advance_to(min(start + 4096, len(texts)))
         self.vectors = np.concatenate(blocks)
         if self._scaled and self.vectors.any():
             self.vectors /= np.linalg.norm(self.vectors, axis=1).mean()
@@ -182,11 +179,11 @@ def _evaluate_task(task: TransferTask, store: _VectorStore, config: TransferConf
     from sklearn.exceptions import ConvergenceWarning
 
     store.encode(task)
-    steps = MOST_PASSES // PASSES if task.way == "relatedness" else count_fits(task.way, config)
+    steps = count_fits(task.way, config)
     with Progress(f"{task.name}: training", steps, unit="steps") as progress, warnings.catch_warnings():
         # Raw vectors seldom let a head converge within the steps that SentEval gives it.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        values, penalties = _trained(task, store, config, lambda: progress.advance_to(progress.rows + 1))
+        values, penalties = _train_and_test(task, store, config, lambda: progress.advance_to(progress.rows + 1))
     parts = {part: len(items) for part, items in task.parts.items()}
     details = {
         "parts": parts,
@@ -197,13 +194,25 @@ def _evaluate_task(task: TransferTask, store: _VectorStore, config: TransferConf
     return Row(name=task.name, values=values, items=sum(parts.values()), details=details)
 
 
-def _trained(
+def _train_and_test(
     task: TransferTask, store: _VectorStore, config: TransferConfig, tick: Tick
 ) -> tuple[dict[str, float], Sequence[float]]:
     """Scores on the test items, the score on the items for model selection, and penalties."""
     features = {part: store.features(items) for part, items in task.parts.items()}
     if task.way == "relatedness":
-        return _relatedness(task, features, store, config, tick), ()
+        scores, dev = train_relatedness(features["train"], features["dev"], features["test"], config.seed, tick)
+        gold = features["test"].labels
+        # MTEB's figure, without training, over train, dev and test.
+        untrained = np.concatenate([pair_cosines(store.vectors, *store.sides(part)) for part in task.parts.values()])
+        every = np.concatenate([part.labels for part in task.parts.values()])
+        values = {
+            "pearson": pearson(scores, gold),
+            "dev": dev,
+            "spearman": spearman(scores, gold),
+            "mse": float(np.mean((scores - gold) ** 2)),
+            "cosine_spearman": spearman(untrained, every),
+        }
+        return values, ()
     tuned = tuned_head(features, task.way, config, tick)
     values = {"accuracy": tuned.accuracy, "dev": tuned.dev}
     if task.name == "MRPC":
@@ -211,19 +220,3 @@ def _trained(
 
         values["f1"] = float(f1_score(features["test"].labels, tuned.predictions, zero_division=0))
     return values, tuned.penalties
-
-
-def _relatedness(
-    task: TransferTask, features: dict[str, LabelledVectors], store: _VectorStore, config: TransferConfig, tick: Tick
-) -> dict[str, float]:
-    """Scores of SICK-R; `cosine_spearman` is MTEB's, without training, over train, dev and test."""
-    scores, dev = train_relatedness(features["train"], features["dev"], features["test"], config.seed, tick)
-    gold = features["test"].labels
-    untrained = np.concatenate([pair_cosines(store.vectors, *store.sides(part)) for part in task.parts.values()])
-    return {
-        "pearson": pearson(scores, gold),
-        "dev": dev,
-        "spearman": spearman(scores, gold),
-        "mse": float(np.mean((scores - gold) ** 2)),
-        "cosine_spearman": spearman(untrained, np.concatenate([part.labels for part in task.parts.values()])),
-    }

@@ -25,8 +25,6 @@ Row = tuple[tuple[str, ...], float]  # The sentences of a line, and its label
 
 _QUESTIONS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 JUDGEMENTS = ("CONTRADICTION", "NEUTRAL", "ENTAILMENT")
-# Replaces a sentence without a word; CR has such lines, and SentEval's encoders read them as this.
-_NOTHING = "."
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,8 @@ class _Layout:
     def parse(self, line: str, where: str) -> Row:
         """Read a line, given its location."""
         if self.line is None:
-            return (" ".join(line.split()) or _NOTHING,), 0
+            # CR has lines without a word, which SentEval's encoders read as a full stop.
+            return (" ".join(line.split()) or ".",), 0
         found = self.line.fullmatch(line)
         if found is None:
             raise InputError(f"{where}: expected {self.expected}, found {line[:60]!r}; is it the original file?")
@@ -118,22 +117,13 @@ def read_tasks(folder: Path | str, names: Sequence[str] | None = None) -> tuple[
     return found, missing
 
 
-def _check_last_line(path: Path) -> None:
-    """Reject a file that ends in the middle of a line, unless all its items are complete."""
-    content = read_content(path)
-    if not content.endswith(b"\n"):
-        number = content.count(b"\n") + 1
-        raise InputError(f"{path}, line {number}: the file ends within this line, so it is cut off; get it again")
-
-
 def _read_task(name: str, folder: Path) -> TransferTask | None:
     """Read a task; None if none of its files exists."""
     layout = _LAYOUTS[name]
     files: dict[Split, Path] = {}
     missing = []
     for split, options in layout.files.items():
-        there = [folder / option for option in options if (folder / option).exists()]
-        if there:
+        if there := [folder / option for option in options if (folder / option).exists()]:
             files[split] = there[0]
         else:
             missing.append(" or ".join(options))
@@ -152,7 +142,10 @@ def _read_task(name: str, folder: Path) -> TransferTask | None:
     notes: list[str] = []
     if counts != layout.counts:
         for path in files.values():
-            _check_last_line(path)
+            content = read_content(path)
+            if not content.endswith(b"\n"):
+                number = content.count(b"\n") + 1
+                raise InputError(f"{path}, line {number}: the file ends within it, so it is cut off; get it again")
         found, expected = (" + ".join(f"{count:,}" for count in each.values()) for each in (counts, layout.counts))
         notes.append(
             f"{name} has {found} items where {expected} are expected, so it is not comparable with published figures."

@@ -36,14 +36,8 @@ Tick = Callable[[], None]  # Called after each fit
 Fold = tuple[np.ndarray, np.ndarray]
 Job = TypeVar("Job")
 Done = TypeVar("Done")
-MOST_THREADS = 8  # Each thread holds a copy of the vectors
-# Of SICK-R.
-CLASSES = 5
-BATCH = 64
-LEARNING_RATE = 0.001
-# Passes over the training pairs between two looks at the development pairs, and passes in all.
-PASSES, MOST_PASSES = 50, 1000
-PATIENCE = 3  # Looks without a rise before training ends
+CLASSES = 5  # Of SICK-R's relatedness
+LOOKS = 20  # The most looks at SICK-R's development pairs
 
 
 @dataclass(frozen=True)
@@ -124,7 +118,9 @@ def tuned_head(parts: Mapping[str, LabelledVectors], way: Way, config: TransferC
 
 
 def count_fits(way: Way, config: TransferConfig) -> int:
-    """Number of fits of `tuned_head`."""
+    """The most ticks of `tuned_head`, or of `train_relatedness`."""
+    if way == "relatedness":
+        return LOOKS
     splits = 1 if way == "dev" else config.folds
     fits = splits * len(GRIDS[way]) + 1
     return config.folds * fits if way == "nested" else fits
@@ -163,11 +159,14 @@ def _tune(
 
 
 def _on_threads(work: Callable[[Job], Done], jobs: Sequence[Job], tick: Tick) -> list[Done]:
-    """Run jobs in parallel, each on one thread, so that results do not depend on the number of processors."""
+    """Run jobs in parallel, each on one thread, so that results do not depend on the number of processors.
+
+    There are few threads, because each holds a copy of the vectors.
+    """
     from threadpoolctl import threadpool_limits
 
     results = []
-    with threadpool_limits(1), ThreadPoolExecutor(min(visible_cores(), MOST_THREADS)) as pool:
+    with threadpool_limits(1), ThreadPoolExecutor(min(visible_cores(), 8)) as pool:
         try:
             for result in pool.map(work, jobs):
                 results.append(result)
@@ -231,20 +230,20 @@ def train_relatedness(
     with torch.no_grad():
         for weights in head.parameters():
             weights.uniform_(-bound, bound, generator=generator)
-    adam = torch.optim.Adam(head.parameters(), lr=LEARNING_RATE, fused=True)
+    adam = torch.optim.Adam(head.parameters(), lr=0.001, fused=True)
     best = -2.0
     kept = {}
-    left = PATIENCE
-    for _ in range(0, MOST_PASSES, PASSES):
-        for _ in range(PASSES):
+    left = 3  # Looks without a rise before training ends
+    for _ in range(LOOKS):
+        for _ in range(50):
             order = torch.randperm(len(vectors), generator=generator)
-            for batch, wanted in zip(vectors[order].split(BATCH), targets[order].split(BATCH), strict=True):
+            for batch, wanted in zip(vectors[order].split(64), targets[order].split(64), strict=True):
                 loss = torch.nn.functional.mse_loss(head(batch).softmax(1), wanted)
                 adam.zero_grad()
                 loss.backward()
                 adam.step()
         tick()
-        reached = _agreement(_scores(head, dev.vectors), dev.labels)
+        reached = pearson(_scores(head, dev.vectors), dev.labels)
         if reached > best:
             best = reached
             kept = copy.deepcopy(head.state_dict())
@@ -262,12 +261,3 @@ def _scores(head: torch.nn.Module, vectors: np.ndarray) -> np.ndarray:
     with torch.no_grad():
         shares = head(torch.from_numpy(vectors)).softmax(1).double().numpy()
     return shares @ np.arange(1.0, CLASSES + 1)
-
-
-def _agreement(scores: np.ndarray, gold: np.ndarray) -> float:
-    try:
-        return pearson(scores, gold)
-    except InputError as error:
-        raise InputError(
-            f"SICK-R, development pairs (first: the head's scores, second: the gold scores): {error}"
-        ) from None

@@ -41,8 +41,6 @@ from paranmt_hf.util.parquet import read_schema
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.wording import counted
 
-_QUIET_SECONDS = 5.0  # What is counted in less time is not worth a line
-
 
 class WordAverage:
     """Encodes a sentence as the mean of the vectors of its known words times their weights [word], at least 0.
@@ -163,11 +161,10 @@ def word_vectors(name: str | Path, wanted: set[str] | None = None, *, limit: int
     named = NamedEncoder(str(name))
     if named.vectors:
         return read_vectors(named.vectors, limit=limit) if wanted is None else read_known(named.vectors, wanted)
-    located = named.model
     from paranmt_hf.encoders.composition import take_apart
     from paranmt_hf.encoders.loading import load
 
-    composition = take_apart(list(load(located)))
+    composition = take_apart(list(load(named.model)))
     part = next((part for part in composition.parts if part.vocabulary.kind in ("word", "ngram")), None)
     if part is None:
         raise InputError(
@@ -196,29 +193,25 @@ def count_words(corpus: str | Path) -> WordCounts:
     if path.is_file() and path.suffix != ".parquet" and is_count_list(path):
         return read_counts(path)
     tokenizer, counter, rows = WordTokenizer(), UnitCounter(["word"]), 0
-    with Progress(f"counting words of {path.name}", None, least=_QUIET_SECONDS) as progress:
+    with Progress(f"counting words of {path.name}", None, least=5.0) as progress:
         for column in _columns(path, str(corpus)):
             counter.add(tokenizer.tables(column)[0])
             rows += len(column)
             progress.advance_to(rows)
-    counts = counter.result()["word"]
-    if not counts:
-        raise InputError(f"{corpus} holds no word, so no word has a frequency; name another text or a list")
-    return WordCounts(counts, f"{counted(rows, 'sentence')} of {corpus}")
+    return WordCounts(counter.result()["word"], f"{counted(rows, 'sentence')} of {corpus}")
 
 
 def _columns(path: Path, name: str) -> Iterator[pa.Array | pa.ChunkedArray]:
-    if _holds_pairs(path):
+    """Read the columns of text of a corpus: both sides of pairs, or sentences."""
+    if path.is_dir():
+        pairs = (path / RELEASE_RECORD).is_file() or any(path.glob("*.parquet"))
+    elif path.suffix == ".parquet" and path.is_file():
+        pairs = set(SIDES) <= set(read_schema(path).names)
+    else:
+        pairs = not path.exists() and is_id(split_revision(str(path))[0])
+    if pairs:
         for table in Pairs([name], PairSelection()).batches():
             yield from (table[side] for side in SIDES)
-        return
-    for batch in open_sentences(path).batches(Report()):
-        yield batch["sentence"]
-
-
-def _holds_pairs(path: Path) -> bool:
-    if path.is_dir():
-        return (path / RELEASE_RECORD).is_file() or any(path.glob("*.parquet"))
-    if path.suffix == ".parquet" and path.is_file():
-        return set(SIDES) <= set(read_schema(path).names)
-    return not path.exists() and is_id(split_revision(str(path))[0])
+    else:
+        for batch in open_sentences(path).batches(Report()):
+            yield batch["sentence"]

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -34,7 +35,6 @@ BY_FREQUENCY = ("sif", "blacklist", "inverse-frequency")
 RANK = "rank"
 SIF_A = 1e-3  # The a of SIF's weights a / (a + p(w)); Arora et al. take values from 1e-4 to 1e-3
 _LINE = re.compile(rb"\S+[ \t]\d{1,18}")  # No corpus has more words than 18 digits count
-_FIRST = 10  # Number of lines that decide whether a file is a list or a text
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,7 @@ def word_weights(
     *,
     counts: WordCounts | None = None,
     norms: Mapping[str, float] | None = None,
+    sif_a: float = SIF_A,
 ) -> np.ndarray:
     """Compute the weight of each word [word], float64, at least 0, by one of `WEIGHTINGS`.
 
@@ -84,31 +85,25 @@ def word_weights(
         return np.ones(len(words))
     if weighting == "norms":
         assert norms is not None
-        return _norm_weights(words, norms, str(config.norms_of))
-    assert counts is not None
-    found = counts.of(words)
-    if weighting == "sif":
-        return SIF_A / (SIF_A + found / counts.total)
-    if weighting == "inverse-frequency":
-        return 1 / np.maximum(found, 1)
-    left_out = set(counts.most_frequent(config.blacklist))
-    weights = np.array([word not in left_out for word in words], np.float64)
+        known = [norms[word] for word in words if word in norms]
+        mean = np.mean(known) if known else 0
+        weights = np.array([norms.get(word, mean) for word in words], np.float64)
+    else:
+        assert counts is not None
+        found = counts.of(words)
+        if weighting == "sif":
+            return sif_a / (sif_a + found / counts.total)
+        if weighting == "inverse-frequency":
+            return 1 / np.maximum(found, 1)
+        left_out = set(counts.most_frequent(config.blacklist))
+        weights = np.array([word not in left_out for word in words], np.float64)
     if not weights.any():
         raise InputError(
-            f"the blacklist of {config.blacklist:,} words leaves none of the {len(words):,} words; take fewer "
-            "(`blacklist`)"
+            f"the weighting {weighting} leaves none of the {len(words):,} words; take a smaller `blacklist`, or "
+            "another `norms_of`",
+            option="norms_of" if weighting == "norms" else None,
         )
     return weights
-
-
-def _norm_weights(words: Sequence[str], norms: Mapping[str, float], source: str) -> np.ndarray:
-    found = np.array([norms.get(word, np.nan) for word in words], np.float64)
-    known = ~np.isnan(found)
-    if not known.any() or not found[known].any():
-        raise InputError(
-            f"norms_of {source}: none of the {len(words):,} words has a vector there; name another", option="norms_of"
-        )
-    return np.where(known, found, found[known].mean())
 
 
 def weighting_notes(weighting: Weighting, config: WordWeighting, counts: WordCounts | None) -> tuple[str, ...]:
@@ -162,7 +157,7 @@ def is_count_list(path: Path) -> bool:
     """Whether a file is a list for `read_counts`: most of its first lines are a word and an integer."""
     try:
         with open_lines(path) as lines:
-            first = [line.strip() for line, _ in zip(lines, range(_FIRST), strict=False)]
+            first = [line.strip() for line in islice(lines, 10)]
     except InputError:
         return False
     filled = [line for line in first if line]

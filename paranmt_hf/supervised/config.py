@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import refuse
 from paranmt_hf.util.markers import Count, Group, Range, Seed
 from paranmt_hf.util.records import Record
 from paranmt_hf.util.settings import Settings
@@ -74,14 +74,15 @@ class SuperviseConfig(Settings):
     def resolved(self, *, start: bool) -> SuperviseConfig:
         """Fill in missing settings; `start` is whether there is an initial encoder."""
         way: Way = self.way or ("regularised" if start else "scratch")
-        if way == "scratch" and start:
-            raise InputError("`way` scratch starts without an encoder; leave out `init_from`", option="way")
-        if way != "scratch" and not start:
-            raise InputError(f"`way` {way} needs an encoder to start from; name one with `init_from`", option="way")
-        if self.projection is not None and way != "fixed":
-            raise InputError(f"`projection` is for the way fixed, not for {way}; leave it out", option="projection")
-        if self.freeze_words and way == "fixed":
-            raise InputError("`way` fixed trains no words already; leave out `freeze_words`", option="freeze_words")
+        from_scratch, fixed = way == "scratch", way == "fixed"
+        unused = "`way` scratch starts without an encoder; leave out `init_from`"
+        refuse(from_scratch and start, unused, option="way")
+        missing = f"`way` {way} needs an encoder to start from; name one with `init_from`"
+        refuse(not from_scratch and not start, missing, option="way")
+        only_fixed = f"`projection` is for the way fixed, not for {way}; leave it out"
+        refuse(self.projection is not None and not fixed, only_fixed, option="projection")
+        twice = "`way` fixed trains no words already; leave out `freeze_words`"
+        refuse(self.freeze_words and fixed, twice, option="freeze_words")
         hidden, optimizer, lambda_w = self.hidden or 50, self.optimizer or "adam", 1e-5
         if self.task == "SICK-E":
             hidden, optimizer = self.hidden or 150, self.optimizer or "adagrad"

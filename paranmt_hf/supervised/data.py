@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from paranmt_hf.errors import DivergedError, InputError
+from paranmt_hf.errors import DivergedError, InputError, refuse
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.sts_data import read_benchmark
 from paranmt_hf.evaluation.transfer_data import JUDGEMENTS, TaskPart, TransferTask, read_tasks
@@ -36,13 +36,9 @@ def read_task(folder: str | Path, name: str) -> TransferTask:
             `STSBenchmark`.
         name: The task.
     """
-    if name in BENCHMARK:
-        return _read_benchmark(Path(folder).expanduser(), name)
-    (task,), _ = read_tasks(folder, [name])
-    return task
-
-
-def _read_benchmark(folder: Path, name: str) -> TransferTask:
+    if name not in BENCHMARK:
+        return read_tasks(folder, [name])[0][0]
+    folder = Path(folder).expanduser()
     if (folder / "STSBenchmark").is_dir():
         folder /= "STSBenchmark"
     subset = BENCHMARK[name]
@@ -51,8 +47,8 @@ def _read_benchmark(folder: Path, name: str) -> TransferTask:
         pairs, path = read_benchmark(folder, split), folder / f"sts-{split}.csv"
         chosen = np.arange(len(pairs.gold))
         if subset is not None:
-            if subset not in pairs.subsets:
-                raise InputError(f"{path} has no {subset}, by the genres in its first column", path=path)
+            missing = subset not in pairs.subsets
+            refuse(missing, f"{path} has no {subset}, by the genres in its first column", path=path)
             chosen = pairs.subsets[subset].nonzero()[0]
         sides = ([pairs.left[row] for row in chosen], [pairs.right[row] for row in chosen])
         parts[split] = TaskPart(sides, pairs.gold[chosen])

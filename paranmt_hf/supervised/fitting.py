@@ -32,7 +32,6 @@ from paranmt_hf.util.records import as_json, from_json
 from paranmt_hf.util.wording import counted
 
 logger = logging.getLogger(__name__)
-BLOCK = 1000  # Sentences that are encoded at once without gradients
 # From probabilities [item, class] to the figure that decides which epoch is kept; higher is better.
 Measure = Callable[[np.ndarray], float]
 
@@ -121,8 +120,9 @@ class TrainedEncoder:
         self._model.eval()
         order = np.argsort(-self._lengths[sentences], kind="stable")
         ordered = sentences[order]
-        blocks = [self._forward(ordered[start : start + BLOCK]) for start in range(0, len(ordered), BLOCK)]
-        return torch.cat(blocks)[torch.from_numpy(np.argsort(order))]
+        # In blocks of 1000 sentences, which bounds the memory.
+        blocks = map(self._forward, np.split(ordered, range(1000, len(ordered), 1000)))
+        return torch.cat(list(blocks))[torch.from_numpy(np.argsort(order))]
 
     def _forward(self, sentences: np.ndarray) -> torch.Tensor:
         bags = [self._bags[part.unit_kind].take(sentences) for part in self._parts]

@@ -20,13 +20,14 @@ from torch import nn
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.push import PushedFromFolder
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.supervised.config import CONFIG_FILE, HEAD_FOLDER, WEIGHTS_FILE
 from paranmt_hf.text.text_lists import list_of_texts
 from paranmt_hf.util.files import share_weights
 from paranmt_hf.util.records import from_json, read_json
+from paranmt_hf.util.wording import counted
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,8 @@ class Head(nn.Module):
         try:
             head.load_state_dict(load_file(weights), assign=True)
             for name, weight in head.state_dict().items():
-                if not bool(weight.float().isfinite().all()):
-                    raise InputError(f"{weights}: {name!r} holds a number that is not finite; train the model again")
+                broken = not bool(weight.float().isfinite().all())
+                refuse(broken, f"{weights}: {name!r} holds a number that is not finite; train the model again")
         except (SafetensorError, OSError, RuntimeError) as error:
             reason = str(error).strip().split("\n")[-1].strip()
             raise InputError(f"cannot read {weights}: {reason}; copy the whole model again", path=weights) from None
@@ -132,11 +133,11 @@ class SupervisedModel(PushedFromFolder):
 
     def __init__(self, encoder: SentenceEncoder, head: Head) -> None:
         width = encoder.get_embedding_dimension()
-        if width != head.config.dimension:
-            raise InputError(
-                f"the head reads vectors of {head.config.dimension} dimensions, and the encoder's have {width}; copy "
-                "the whole model again"
-            )
+        refuse(
+            width != head.config.dimension,
+            f"the head reads vectors of {head.config.dimension} dimensions, and the encoder's have {width}; copy the "
+            "whole model again",
+        )
         self.encoder, self.head = encoder, head
 
     def predict(self, sentences: Iterable[str], others: Iterable[str] | None = None) -> np.ndarray:
@@ -164,13 +165,10 @@ class SupervisedModel(PushedFromFolder):
         if others is not None:
             sides.append(list_of_texts(others, "others"))
         config = self.head.config
-        if len(sides) != config.sides:
-            expected = "two lists of sentences" if config.sides == 2 else "one list of sentences"
-            raise InputError(f"a model of {config.task} reads {expected}, got {len(sides)}")
-        if len({len(side) for side in sides}) > 1:
-            raise InputError(
-                f"expected as many first as second sentences, got {len(sides[0]):,} and {len(sides[1]):,}"
-            )
+        expected = f"a model of {config.task} reads {counted(config.sides, 'list')} of sentences, got {len(sides)}"
+        refuse(len(sides) != config.sides, expected)
+        sizes = " and ".join(f"{len(side):,}" for side in sides)
+        refuse(len(sides[0]) != len(sides[-1]), f"expected as many first as second sentences, got {sizes}")
         if not sides[0]:
             return np.empty((0, len(config.classes)))
         # Each sentence once: one sentence is often compared with many.

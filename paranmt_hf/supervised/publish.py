@@ -33,7 +33,7 @@ def _plan(folder: Path, about: About, results: Sequence[Any]) -> PublishPlan:
         lambda repository: supervised_card(values(repository)),
         "",
         f"Model for {task} {folder.resolve().name}",
-        [f"your own words on the {name}: {name!r} in --about FILE" for name in ("summary",) if not about.summary],
+        [] if about.summary else ["your own words on the summary: 'summary' in --about FILE"],
         values=values,
     )
 

@@ -15,7 +15,7 @@ from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.units import UnitCounter, lookup
-from paranmt_hf.errors import DivergedError, InputError
+from paranmt_hf.errors import DivergedError, refuse
 from paranmt_hf.evaluation.transfer_data import TaskPart, TransferTask
 from paranmt_hf.evaluation.transfer_heads import target_distributions
 from paranmt_hf.hub.repository import plain_name
@@ -66,11 +66,11 @@ def resolve_task(data: str | Path, config: SuperviseConfig, encoder: EncoderConf
     config = config.resolved(start=encoder.init_from is not None)
     task = read_task(data, config.task)
     for name, part in task.parts.items():
-        if len(np.unique(part.labels)) < 2:
-            raise InputError(
-                f"all {len(part):,} {name} items of {task.name} have one label; expected at least two different ones",
-                option="data",
-            )
+        refuse(
+            len(np.unique(part.labels)) < 2,
+            f"all {len(part):,} {name} items of {task.name} have one label; expected at least two different ones",
+            option="data",
+        )
     return TaskSetup(config, task, *resolve_encoder(encoder))
 
 
@@ -84,7 +84,17 @@ def train_task(setup: TaskSetup, work: Path) -> tuple[SupervisedModel, Supervise
     (table,) = WordTokenizer().tables(list(row_of))
     bags: dict[str, Bags] = {part.unit_kind: lookup(part.vocabulary).bags(table) for part in parts}
     unknown = _unknown_share(bags, items["train"], setup)
-    head = new_head(_head_config(config, encoder, len(task.parts["train"].sides)), config.seed)
+    values = VALUES.get(config.task)
+    layers = HeadConfig(
+        task=config.task,
+        classes=list(CLASSES[config.task]),
+        values=None if values is None else list(map(float, values)),
+        sides=len(task.parts["train"].sides),
+        dimension=encoder.get_embedding_dimension() or 0,
+        projection=config.projection,
+        hidden=config.hidden or 0,
+    )
+    head = new_head(layers, config.seed)
     source: Source
     if config.way == "fixed":
         vectors = encoder.encode(list(row_of), show_progress_bar=False)
@@ -148,23 +158,9 @@ def _unknown_share(bags: Mapping[str, Bags], train: Items, setup: TaskSetup) -> 
         own = bag.take(np.unique(train.sentences))
         known += int(own.known.sum())
         units += len(own.rows)
-    if not known:
-        name = setup.inputs.get("init_from", setup.encoder.model)
-        raise InputError(
-            f"{name} knows none of the words of {setup.task.name}; choose an encoder of their language, or `way` "
-            "scratch"
-        )
-    return 1 - known / units
-
-
-def _head_config(config: SuperviseConfig, encoder: SentenceEncoder, sides: int) -> HeadConfig:
-    values = VALUES.get(config.task)
-    return HeadConfig(
-        task=config.task,
-        classes=list(CLASSES[config.task]),
-        values=None if values is None else list(map(float, values)),
-        sides=sides,
-        dimension=encoder.get_embedding_dimension() or 0,
-        projection=config.projection,
-        hidden=config.hidden or 0,
+    name = setup.inputs.get("init_from", setup.encoder.model)
+    refuse(
+        not known,
+        f"{name} knows none of the words of {setup.task.name}; choose an encoder of their language, or `way` scratch",
     )
+    return 1 - known / units

@@ -21,9 +21,6 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 CLITICS = r"n't(?!\w)|'(?:s|m|re|ve|ll|d)(?!\w)"
 PUNCTUATION = r"[^\w\s.,]|_|(?<!\d)[.,]|[.,](?!\d)"
-# Each costs the stock pipeline some of its speed, so the rest of `normal_form.py` is not part of it. The joiners of
-# Persian and of Indic scripts are not invisible there.
-APOSTROPHES, INVISIBLE = "\u2019\u00b4\u02bc", "\u00ad\u200b\u2060\ufeff"
 # Prefix of a piece that continues a word; no word token begins with it. And the longest word that is cut into pieces.
 PIECE, LONGEST_CUT = "##", 100
 # On plain characters Python's expressions mean what those of `tokenizers` mean.
@@ -32,10 +29,12 @@ _PLAIN_CUTS = re.compile(f"({CLITICS}|{PUNCTUATION})")
 
 def word_normalizer() -> normalizers.Normalizer:
     """Build the first half of the pipeline: plain apostrophes, no invisible characters, NFC, lower case."""
+    # Each step costs the stock pipeline some of its speed, so the rest of `normal_form.py` is not part of it. The
+    # joiners of Persian and of Indic scripts are not invisible there.
     return normalizers.Sequence(
         [
-            normalizers.Replace(Regex(f"[{APOSTROPHES}]"), "'"),
-            normalizers.Replace(Regex(f"[{INVISIBLE}]"), ""),
+            normalizers.Replace(Regex("[\u2019\u00b4\u02bc]"), "'"),
+            normalizers.Replace(Regex("[\u00ad\u200b\u2060\ufeff]"), ""),
             normalizers.NFC(),
             normalizers.Lowercase(),
         ]

@@ -18,9 +18,6 @@ import pyarrow.compute as pc
 
 from paranmt_hf.text.definitions import words
 
-# The white space of ASCII at which the definition cuts, in addition to the blank; their codes are contiguous.
-TAB, RETURN = 9, 13
-WHITE = " \t\n\v\f\r"
 APOSTROPHE, COMMA, STOP = b"',."
 # How a character beyond ASCII is cut: as a letter, as a token of its own, or by the definition alone.
 UNKNOWN, LETTER, MARK, ODD = range(4)
@@ -54,14 +51,22 @@ def cut_column(column: pa.Array) -> Pieces:
     plain = not len(text) or text.max() < 128
     if not plain:
         text, bounds = _bytes_of(pc.replace_substring(joined, "\u2019", "'"))
-    joins, blank = _classes(text)
+    # Numbers of 8 bits wrap around, so one comparison tells whether a byte lies in a range: that of small letters, and
+    # that from tab to carriage return, at which the definition cuts as at blanks.
+    joins = (text - np.uint8(ord("a"))) < 26
+    joins |= _is_digit(text)
+    blank = text == ord(" ")
+    blank |= (text - np.uint8(9)) <= 13 - 9
     starts = ~blank
     odd = np.empty(0, np.int64)
     if not plain:
         text = text.copy()
         odd = _mark_characters(text, joins, starts)
     rare = np.flatnonzero((text == APOSTROPHE) | (text == COMMA) | (text == STOP))
-    _join_numbers(text, joins, rare)
+    # Full stops and commas between two digits are parts of a word. Behind the last sentence is a blank, so there is
+    # always a next byte.
+    marks = rare[text[rare] != APOSTROPHE]
+    joins[marks[_is_digit(text[marks + 1]) & _is_digit(text[marks - 1]) & (marks > 0)]] = True
     starts[1:] &= ~(joins[1:] & joins[:-1])
     _cut_clitics(text, joins, starts, rare)
     chunks = _join_chunks(blank, starts, odd)
@@ -74,7 +79,7 @@ def cut_column(column: pa.Array) -> Pieces:
     chosen = encoded.indices.to_numpy()
     uncut = np.zeros(len(encoded.dictionary), bool)
     uncut[chosen[np.searchsorted(first, chunks)]] = True
-    return Pieces(pc.ascii_rtrim(encoded.dictionary, WHITE), uncut, chosen, limits)
+    return Pieces(pc.ascii_rtrim(encoded.dictionary, " \t\n\v\f\r"), uncut, chosen, limits)
 
 
 def _bytes_of(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
@@ -84,28 +89,8 @@ def _bytes_of(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     return np.frombuffer(values, np.uint8, bounds[-1]) if bounds[-1] else np.empty(0, np.uint8), bounds
 
 
-def _classes(text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Whether each byte is an ASCII letter or digit, and whether it is ASCII white space [byte].
-
-    Numbers of 8 bits wrap around, so one comparison tells whether a byte lies in a range.
-    """
-    joins = (text - np.uint8(ord("a"))) < 26
-    joins |= _is_digit(text)
-    blank = text == ord(" ")
-    blank |= (text - np.uint8(TAB)) <= RETURN - TAB
-    return joins, blank
-
-
 def _is_digit(text: np.ndarray) -> np.ndarray:
     return (text - np.uint8(ord("0"))) < 10
-
-
-def _join_numbers(text: np.ndarray, joins: np.ndarray, rare: np.ndarray) -> None:
-    """Make full stops and commas between two digits parts of a word."""
-    marks = rare[text[rare] != APOSTROPHE]
-    # Behind the last sentence is a blank, so there is always a next byte.
-    marks = marks[_is_digit(text[marks + 1]) & _is_digit(text[marks - 1]) & (marks > 0)]
-    joins[marks] = True
 
 
 def _cut_clitics(text: np.ndarray, joins: np.ndarray, starts: np.ndarray, rare: np.ndarray) -> None:

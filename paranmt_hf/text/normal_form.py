@@ -21,6 +21,7 @@ from collections.abc import Callable
 from functools import cache
 from html import unescape
 from html.entities import html5
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -29,13 +30,11 @@ import pyarrow.compute as pc
 from paranmt_hf.text.fast_split import characters_of
 from paranmt_hf.text.tokens import PART_BYTES, rows_at, text_bytes
 
-APOSTROPHES = "\u2018\u2019\u201b\u00b4\u02b9\u02bb\u02bc\u02bd\u2032\u055a\ua78c`"
-SIGNS = {**dict.fromkeys(APOSTROPHES, "'"), **dict.fromkeys("\u2010\u2011\u2212", "-")}
-SIGNS |= {"\u066a": "%", "\u066b": ".", "\u066c": ","}
-# Characters that are other ways to write one or more plain ones: ligatures and presentation forms, halfwidth and
-# fullwidth forms, letters and digits of mathematics.
-FORMS = (range(0xFB00, 0xFE00), range(0xFE70, 0xFEFD), range(0xFF01, 0xFFF0), range(0x1D400, 0x1D800))
-VARIATIONS = range(0xFE00, 0xFE10)
+SIGNS = {
+    **dict.fromkeys("\u2018\u2019\u201b\u00b4\u02b9\u02bb\u02bc\u02bd\u2032\u055a\ua78c`", "'"),
+    **dict.fromkeys("\u2010\u2011\u2212", "-"),
+    **{"\u066a": "%", "\u066b": ".", "\u066c": ","},
+}
 # No character from here on changes. Below it are all letters and digits but the rarer Chinese characters.
 END = 0x20000
 AMPERSANDS = re.compile(r"&(?:(?:amp|AMP|#38|#[xX]26);)+")
@@ -104,7 +103,7 @@ def _characters() -> tuple[np.ndarray, frozenset[str], dict[str, str]]:
         category = unicodedata.category(character)
         if category == "Nd":
             become[character] = str(unicodedata.decimal(character))
-        elif category == "Cf" or code in VARIATIONS:
+        elif category == "Cf" or 0xFE00 <= code < 0xFE10:
             become[character] = ""
         elif category in ("Zs", "Zl", "Zp", "Cc"):
             become[character] = " "
@@ -113,9 +112,11 @@ def _characters() -> tuple[np.ndarray, frozenset[str], dict[str, str]]:
             plain = unicodedata.normalize("NFC", character)
             become[character] = SIGNS.get(plain, plain)
         changes[code] = category in ("Mn", "Mc") or 0x1100 <= code < 0x1200
-    for codes in FORMS:
-        for character in map(chr, codes):
-            plain = unicodedata.normalize("NFKC", character)
-            become.setdefault(character, SIGNS.get(plain, plain))
+    # Other ways to write one or more plain characters: ligatures and presentation forms, halfwidth and fullwidth
+    # forms, letters and digits of mathematics.
+    forms = range(0xFB00, 0xFE00), range(0xFE70, 0xFEFD), range(0xFF01, 0xFFF0), range(0x1D400, 0x1D800)
+    for character in map(chr, chain(*forms)):
+        plain = unicodedata.normalize("NFKC", character)
+        become.setdefault(character, SIGNS.get(plain, plain))
     changes[[ord(character) for character in become]] = True
     return changes, frozenset(become), become

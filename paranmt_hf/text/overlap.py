@@ -12,40 +12,35 @@ import pyarrow as pa
 
 from paranmt_hf.text.tokens import TokenTable, ngram_starts
 
-# Bits of the key of a trigram and a side, the key that none has, and the keys of the shortest row that is sorted.
-KEY_BITS = 64
-NO_KEY = np.uint64(2**64 - 1)
-NARROWEST = 16
 
-
-def trigram_overlap(references: TokenTable, translations: TokenTable) -> pa.Array:
+def trigram_overlap(references: TokenTable, translations: TokenTable, *, key_bits: int = 64) -> pa.Array:
     """Compute the `trigram_overlap` column [pair]: shared word trigrams over the smaller side's count, in [0, 1].
 
     Trigrams are counted as multisets: a trigram that stands twice on both sides counts twice. The two tables have one
-    vocabulary; the overlap is null if a side has fewer than three tokens.
+    vocabulary; the overlap is null if a side has fewer than three tokens. A trigram and its side are numbers of at
+    most `key_bits`, which change no result.
     """
     smaller = np.minimum(references.lengths, translations.lengths) - 2
-    shared = _shared_trigrams(references, translations)
+    shared = _shared_trigrams((references, translations), key_bits)
     valid = smaller > 0
     values = np.divide(shared, smaller, out=np.zeros(len(shared)), where=valid)
     return pa.array(values.astype(np.float32), pa.float32(), mask=~valid)
 
 
-def _shared_trigrams(references: TokenTable, translations: TokenTable) -> np.ndarray:
+def _shared_trigrams(tables: Sequence[TokenTable], key_bits: int) -> np.ndarray:
     """Count the trigrams that both sides of each pair have [pair], as multisets.
 
     Trigram and side are packed into one 64-bit key, and the keys of a pair are sorted in a row of their own: a
     processor sorts short rows without branches, twenty times as fast as all keys together.
     """
-    pairs, tables = len(references), (references, translations)
-    trigrams = _number_trigrams(tables)
+    pairs, trigrams = len(tables[0]), _number_trigrams(tables, key_bits)
     counts = [np.maximum(table.lengths - 2, 0) for table in tables]
-    widths = np.left_shift(1, np.ceil(np.log2(np.maximum(sum(counts), NARROWEST))).astype(np.int64))
+    widths = np.left_shift(1, np.ceil(np.log2(np.maximum(sum(counts), 16))).astype(np.int64))
     order = np.argsort(widths, kind="stable")
     begins = np.empty(pairs, np.int64)
     begins[order] = np.cumsum(widths[order]) - widths[order]
     # What is left in a row is larger than any key.
-    keys = np.full(widths.sum(), NO_KEY)
+    keys = np.full(widths.sum(), np.uint64(2**64 - 1))
     for side, table in enumerate(tables):
         own = trigrams[side] << np.uint64(1) | np.uint64(side)
         starts, rows = ngram_starts(table, 3)
@@ -60,7 +55,7 @@ def _shared_trigrams(references: TokenTable, translations: TokenTable) -> np.nda
     return shared
 
 
-def _number_trigrams(tables: Sequence[TokenTable]) -> list[np.ndarray]:
+def _number_trigrams(tables: Sequence[TokenTable], key_bits: int) -> list[np.ndarray]:
     """Give equal trigrams equal numbers of at most 63 bits: that of each token and its two successors [token], uint64.
 
     The last two tokens of a table have no successors, and numbers without a meaning.
@@ -69,7 +64,7 @@ def _number_trigrams(tables: Sequence[TokenTable]) -> list[np.ndarray]:
     bits = len(tables[0].vocabulary).bit_length()
     shift = np.uint64(bits)
     pairs = ids[:-1] << shift | ids[1:]
-    if 3 * bits + 1 > KEY_BITS:
+    if 3 * bits + 1 > key_bits:
         # Of a large vocabulary: there are fewer different pairs than tokens.
         pairs = np.unique(pairs, return_inverse=True)[1].astype(np.uint64)
     numbers = pairs[:-1] << shift | ids[2:]

@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike
 from paranmt_hf.text.definitions import cut_chunk
 from paranmt_hf.text.fast_split import Pieces, cut_at_blanks, cut_column
 
-# Bytes of text that are cut at once, and sentences of which fewer are cut sooner chunk by chunk.
-PART_BYTES, FEW = 2**22, 32
+PART_BYTES = 2**22  # Bytes of text that are cut at once
 
 
 @dataclass(frozen=True)
@@ -48,12 +47,20 @@ class WordTokenizer:
     """Splits columns of sentences into word tokens, by `cut`, with a cache of pieces of text.
 
     At most `capacity` pieces are remembered: tokens, and chunks between blanks that are cut one by one. Past it
-    everything is forgotten at the start of the next table; the result does not depend on it.
+    everything is forgotten at the start of the next table. A column is cut in parts of about `part_bytes`; fewer than
+    `few` sentences are cut sooner chunk by chunk. The result depends on none of these.
     """
 
-    def __init__(self, capacity: int = 1_000_000, cut: Callable[[str], list[str]] = cut_chunk) -> None:
+    def __init__(
+        self,
+        capacity: int = 1_000_000,
+        cut: Callable[[str], list[str]] = cut_chunk,
+        *,
+        part_bytes: int = PART_BYTES,
+        few: int = 32,
+    ) -> None:
         self.capacity = capacity
-        self._cut = cut
+        self._cut, self._part_bytes, self._few = cut, part_bytes, few
         self._forget()
 
     def _forget(self) -> None:
@@ -76,22 +83,19 @@ class WordTokenizer:
             found = list(map(self._token_ids.__getitem__, tokens))
         else:
             chunks, found = distinct, []
-        self._learn([chunk for chunk in chunks if chunk not in self._chunks])
+        for chunk in chunks:
+            if chunk not in self._chunks:
+                ids = list(map(self._token_ids.__getitem__, self._cut(chunk)))
+                self._chunks[chunk] = ids[0] if len(ids) == 1 else -len(self._bounds)
+                if len(ids) != 1:
+                    self._flat.extend(ids)
+                    self._bounds.append(len(self._flat))
         numbers = np.empty(len(distinct), np.int64)
         numbers[~pieces.uncut] = found
         numbers[uncut] = list(map(self._chunks.__getitem__, chunks))
         new = len(self._token_ids) - len(self._vocabulary)
         self._vocabulary.extend(reversed(list(islice(reversed(self._token_ids), new))))
         return numbers
-
-    def _learn(self, chunks: list[str]) -> None:
-        """Add chunks to the cache."""
-        for chunk in chunks:
-            ids = list(map(self._token_ids.__getitem__, self._cut(chunk)))
-            self._chunks[chunk] = ids[0] if len(ids) == 1 else -len(self._bounds)
-            if len(ids) != 1:
-                self._flat.extend(ids)
-                self._bounds.append(len(self._flat))
 
     def tables(self, *columns: pa.Array | pa.ChunkedArray | Sequence[str]) -> list[TokenTable]:
         """Split several columns of sentences; their tables share one vocabulary, so that ids are comparable."""
@@ -102,7 +106,7 @@ class WordTokenizer:
     def _table(self, column: pa.Array | pa.ChunkedArray | Sequence[str]) -> TokenTable:
         if not isinstance(column, pa.Array | pa.ChunkedArray):
             column = pa.array(column, pa.string())
-        parts = [self._part(part) for part in _parts(column)]
+        parts = [self._part(part) for part in _parts(column, self._part_bytes)]
         if len(parts) == 1:
             return TokenTable(*parts[0], self._vocabulary)
         ids = np.concatenate([ids for ids, _ in parts] or [np.empty(0, np.int32)])
@@ -111,7 +115,7 @@ class WordTokenizer:
 
     def _part(self, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         """Token ids [token] of a part of a column, and their bounds [sentence + 1]."""
-        by_bytes = self._cut is cut_chunk and len(column) >= FEW
+        by_bytes = self._cut is cut_chunk and len(column) >= self._few
         pieces = cut_column(column) if by_bytes else cut_at_blanks(column)
         numbers = self._number(pieces)
         ids = numbers.astype(np.int32)[pieces.chosen]
@@ -131,13 +135,13 @@ class WordTokenizer:
         return ids, pieces.bounds + moved[np.searchsorted(several, pieces.bounds)]
 
 
-def _parts(column: pa.Array | pa.ChunkedArray) -> Iterator[pa.Array]:
-    """Split a column into parts of about `PART_BYTES`, which bounds the memory of arrays over them."""
+def _parts(column: pa.Array | pa.ChunkedArray, size: int) -> Iterator[pa.Array]:
+    """Split a column into parts of about `size` bytes, which bounds the memory of arrays over them."""
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
-        if chunk.nbytes <= PART_BYTES:
+        if chunk.nbytes <= size:
             yield chunk if chunk.type == pa.string() else chunk.cast(pa.string())
             continue
-        sizes = np.cumsum(pc.binary_length(chunk).to_numpy(), dtype=np.int64) // PART_BYTES
+        sizes = np.cumsum(pc.binary_length(chunk).to_numpy(), dtype=np.int64) // size
         ends = [0, *(np.flatnonzero(np.diff(sizes)) + 1).tolist(), len(chunk)]
         for start, stop in pairwise(ends):
             yield chunk.slice(start, stop - start).cast(pa.string())

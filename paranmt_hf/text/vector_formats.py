@@ -8,18 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.util.files import open_lines
 from paranmt_hf.util.wording import counted
 
 HEAD = 1 << 16  # First bytes that are looked at
-BLOCK = 1 << 20  # Bytes that are read at once
-WIDEST, LONGEST_WORD = 100_000, 1 << 16  # Maximum number of dimensions, and of bytes of a word
-# The number at the start of every `.bin` file of fastText and Sent2Vec. The version and twelve settings follow, of
-# which the ninth is the kind of model; that of Sent2Vec's command `sent2vec` is 4 in files of version 11.
-FASTTEXT, SENT2VEC, SENT2VEC_VERSION = 793712314, 4, 11
-_FASTTEXT_HEAD = struct.Struct("<14i")
-_ADVICE = "expected text with a word and its numbers on each line, or word2vec's binary"
+LONGEST_WORD = 1 << 16  # Maximum number of bytes of a word
+# The number at the start of every `.bin` file of fastText and Sent2Vec.
+FASTTEXT = 793712314
 # First bytes of other files, and what to do with each.
 _OTHERS = {
     b"PAR1": "is Parquet; write a word and its numbers on each line of a text file",
@@ -44,22 +40,36 @@ def is_binary(path: Path) -> bool:
     """Whether a file is in word2vec's binary format, and not text; other files are refused by name."""
     with open_lines(path, "word vectors from") as file:
         head = file.read(HEAD)
-    if head.startswith(b"PK\x03\x04"):
-        raise _refused(path, f"is a zip archive; unpack it and name one of its files: {_members(path)}")
-    if len(head) >= _FASTTEXT_HEAD.size and head[:4] == struct.pack("<i", FASTTEXT):
-        raise _refused(path, _of_fasttext(head))
-    for start, advice in _OTHERS.items():
-        if head.startswith(start):
-            raise _refused(path, advice)
-    if head[257:262] == b"ustar":
-        raise _refused(path, "is a tar archive; unpack it (`tar -xf`) and name one of its files")
+    other = _other_format(path, head)
+    refuse(other, f"{path} {other}", path=path)
     first, _, rest = head.partition(b"\n")
     found = header(first)
     if found is not None and _holds_binary(rest, found[1]):
         return True
-    if b"\0" in head:
-        raise _refused(path, f"is not text; {_ADVICE}")
+    expected = "expected text with a word and its numbers on each line, or word2vec's binary"
+    refuse(b"\0" in head, f"{path} is not text; {expected}", path=path)
     return False
+
+
+def _other_format(path: Path, head: bytes) -> str | None:
+    """Say what a file is that holds no vectors here, and what to do with it; None if it may hold them."""
+    if head.startswith(b"PK\x03\x04"):
+        return f"is a zip archive; unpack it and name one of its files: {_members(path)}"
+    if head[257:262] == b"ustar":
+        return "is a tar archive; unpack it (`tar -xf`) and name one of its files"
+    if len(head) < 14 * 4 or head[:4] != struct.pack("<i", FASTTEXT):
+        return next((advice for start, advice in _OTHERS.items() if head.startswith(start)), None)
+    # Behind the number the version and twelve settings, of which the kind of model is 4 for Sent2Vec's own command.
+    _, version, *settings = struct.unpack_from("<14i", head)
+    if version == 11 and settings[7] == 4:
+        return (
+            "is a model of Sent2Vec, an encoder of its own; make a folder of it with `paranmt encoder convert`, and "
+            "give that folder where an encoder is asked for"
+        )
+    return (
+        "is a model of fastText, which makes vectors of words from their pieces; give the .vec file that comes with "
+        "it, or have its program write the vectors of your words (`fasttext print-word-vectors model.bin < words.txt`)"
+    )
 
 
 def _holds_binary(rest: bytes, width: int) -> bool:
@@ -75,20 +85,13 @@ def _holds_binary(rest: bytes, width: int) -> bool:
             return False
     numbers = rest.partition(b" ")[2][: 4 * width]
     # A float is rarely letters alone: most hold a byte that text in UTF-8 has not.
-    return any(byte < 32 and byte not in b"\t\n\r" for byte in numbers) or not _is_utf8(numbers)
-
-
-def _is_utf8(content: bytes) -> bool:
     try:
-        content.decode("utf8")
+        numbers.decode("utf8")
     except UnicodeDecodeError as error:
         # The last character may be cut off.
-        return error.reason == "unexpected end of data"
-    return True
-
-
-def _refused(path: Path, reason: str) -> InputError:
-    return InputError(f"{path} {reason}", path=path)
+        if error.reason != "unexpected end of data":
+            return True
+    return any(byte < 32 and byte not in b"\t\n\r" for byte in numbers)
 
 
 def _members(path: Path) -> str:
@@ -100,20 +103,6 @@ def _members(path: Path) -> str:
     return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
 
 
-def _of_fasttext(head: bytes) -> str:
-    """Say what a `.bin` file of fastText or Sent2Vec is, and what to use instead."""
-    _, version, *settings = _FASTTEXT_HEAD.unpack_from(head)
-    if version == SENT2VEC_VERSION and settings[7] == SENT2VEC:
-        return (
-            "is a model of Sent2Vec, an encoder of its own; make a folder of it with `paranmt encoder convert`, and "
-            "give that folder where an encoder is asked for"
-        )
-    return (
-        "is a model of fastText, which makes vectors of words from their pieces; give the .vec file that comes with "
-        "it, or have its program write the vectors of your words (`fasttext print-word-vectors model.bin < words.txt`)"
-    )
-
-
 def binary_entries(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, bytes]]:
     """Read word2vec's binary: a header, and of each word its name, a blank, and its numbers, little-endian float32.
 
@@ -123,24 +112,24 @@ def binary_entries(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, bytes]]:
         Each word, and the bytes of its vector.
     """
     promised, width = header(file.readline(HEAD)) or (0, 0)
-    if not 1 <= width <= WIDEST:
-        raise _refused(path, f"is damaged: its first line promises {width:,} dimensions")
+    wrong = not 1 <= width <= 100_000
+    refuse(wrong, f"{path} is damaged: its first line promises {width:,} dimensions", path=path)
     size, buffer, at = 4 * width, b"", 0
     for number in range(1, promised + 1):
         blank = buffer.find(b" ", at)
         while blank < 0 or len(buffer) < blank + 1 + size:
             if (len(buffer) if blank < 0 else blank) - at > LONGEST_WORD:
-                raise _refused(path, f"is damaged: word {number:,} has more than {LONGEST_WORD:,} bytes")
-            block = file.read(BLOCK)
-            if not block:
-                raise _refused(
-                    path,
-                    f"is cut off: its first line promises {counted(promised, 'word')}, {number - 1:,} follow; copy it "
-                    "again",
-                )
+                raise InputError(f"{path} is damaged: word {number:,} has more than {LONGEST_WORD:,} bytes", path=path)
+            block = file.read(1 << 20)
+            refuse(
+                not block,
+                f"{path} is cut off: its first line promises {counted(promised, 'word')}, {number - 1:,} follow; copy "
+                "it again",
+                path=path,
+            )
             buffer, at = buffer[at:] + block, 0
             blank = buffer.find(b" ", at)
         yield buffer[at:blank].lstrip(b"\n"), buffer[blank + 1 : blank + 1 + size]
         at = blank + 1 + size
-    if (buffer[at:] + file.read(HEAD)).strip(b"\n"):
-        raise _refused(path, f"is damaged: more follows its {counted(promised, 'word')}; copy it again")
+    more = (buffer[at:] + file.read(HEAD)).strip(b"\n")
+    refuse(more, f"{path} is damaged: more follows its {counted(promised, 'word')}; copy it again", path=path)

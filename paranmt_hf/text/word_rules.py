@@ -29,12 +29,6 @@ ELISIONS = {
     "it": "[cdlmnstv]|un|gl|all|dall|dell|nell|sull|coll|quell|quest|bell|sant|anch|com|dov|cos",
 }
 NO_BLANKS = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]\p{M}*"
-PUNCTUATION = r"[^\w\s.,'\u200c\u200d]|_|(?<!\d)[.,]|[.,](?!\d)|(?<!\w)'|'(?!\w)"
-
-
-# Blocks of Unicode in which all characters of these scripts are.
-_NO_BLANKS_BLOCKS = ((0x0E00, 0x0F00), (0x1000, 0x10A0), (0x1780, 0x1800), (0x2E80, 0xAC00), (0xF900, 0xFB00))
-_REST = 0x20000  # From here on are Chinese characters.
 
 
 def with_blanks(column: pa.Array) -> pa.Array:
@@ -47,18 +41,20 @@ def with_blanks(column: pa.Array) -> pa.Array:
 
 @cache
 def _no_blanks() -> np.ndarray:
-    """Mark the code points of scripts without blanks [code point]."""
-    marks = np.zeros(_REST + 1, bool)
-    for start, stop in _NO_BLANKS_BLOCKS:
+    """Mark the blocks of Unicode in which all characters of scripts without blanks are [code point]."""
+    # From 0x20000 on are Chinese characters.
+    marks = np.zeros(0x20000 + 1, bool)
+    marks[-1] = True
+    for start, stop in ((0x0E00, 0x0F00), (0x1000, 0x10A0), (0x1780, 0x1800), (0x2E80, 0xAC00), (0xF900, 0xFB00)):
         marks[start:stop] = True
-    marks[_REST] = True
     return marks
 
 
 @cache
 def _pre_tokenizer(language: str) -> pre_tokenizers.PreTokenizer:
     elision = rf"(?<!\w)(?:{ELISIONS[language]})'(?=\w)|" if language in ELISIONS else ""
-    pattern = Regex(f"{elision}{NO_BLANKS}|{PUNCTUATION}")
+    punctuation = r"[^\w\s.,'\u200c\u200d]|_|(?<!\d)[.,]|[.,](?!\d)|(?<!\w)'|'(?!\w)"
+    pattern = Regex(f"{elision}{NO_BLANKS}|{punctuation}")
     return pre_tokenizers.Sequence(
         [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split(pattern, behavior="isolated")]
     )
@@ -85,18 +81,19 @@ def word_tokenizer_for(language: str) -> WordTokenizer:
     return WordTokenizer(cut=cutter(language))
 
 
-NOT_LETTERS = r"[^\p{L}\p{M}\p{N}]+"  # Marks are vowels in many scripts.
-
-# What makes another number of its digits: a sign before them, a decimal point between them. Rare letters take their
-# place.
-SIGN, POINT = r"(^|[^\p{L}\p{M}\p{N}])-(\p{N})", r"(\p{N})\.(\p{N})"
-
-
 def letters(column: pa.Array | pa.ChunkedArray, between: str = "") -> pa.Array | pa.ChunkedArray:
     """Reduce sentences, in their normal form, to letters with their marks and numbers in lower case.
 
     `between` replaces the rest.
     """
-    column = pc.replace_substring_regex(pc.utf8_lower(normal_form(column)), pattern=SIGN, replacement="\\1\u1428\\2")
-    column = pc.replace_substring_regex(column, pattern=POINT, replacement="\\1\ua78f\\2")
-    return pc.replace_substring_regex(column, pattern=NOT_LETTERS, replacement=between)
+    column = pc.utf8_lower(normal_form(column))
+    for pattern, replacement in (
+        # What makes another number of its digits, a sign before them and a decimal point between them, becomes a rare
+        # letter.
+        (r"(^|[^\p{L}\p{M}\p{N}])-(\p{N})", "\\1\u1428\\2"),
+        (r"(\p{N})\.(\p{N})", "\\1\ua78f\\2"),
+        # Marks are vowels in many scripts.
+        (r"[^\p{L}\p{M}\p{N}]+", between),
+    ):
+        column = pc.replace_substring_regex(column, pattern=pattern, replacement=replacement)
+    return column

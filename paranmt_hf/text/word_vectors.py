@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.text.vector_formats import binary_entries, header, is_binary
 from paranmt_hf.util.files import open_lines, replacing
 from paranmt_hf.util.packed import find_packing
@@ -21,9 +21,6 @@ from paranmt_hf.util.wording import brief, counted
 
 # What the row for words without one of their own is called: in PARAGRAM's files, and in those of GloVe's program.
 UNKNOWN_WORDS = ("UUUNKKK", "<unk>")
-# A file in another encoding has more words with invalid bytes than one of this number; a few are damaged by chance.
-MOST_INVALID = 100
-LAST_BYTES = 1 << 20  # Number of bytes at the end of a file in which its last line is looked for
 
 logger = logging.getLogger(__name__)
 
@@ -79,16 +76,15 @@ class _Reading:
 
     def vectors(self) -> WordVectors:
         """The words and vectors that were read."""
-        if self.invalid * MOST_INVALID > len(self.rows):
-            raise InputError(
-                f"{self.path}: expected words in UTF-8, found other bytes in {self.invalid:,} of "
-                f"{len(self.rows) + self.skipped:,}; convert the file to UTF-8, or write it again",
-                path=self.path,
-            )
-        if not self.rows:
-            raise InputError(
-                f"{self.path} holds no word vectors: expected a word and its numbers on each line", path=self.path
-            )
+        # A file in another encoding has more words with invalid bytes; a few are damaged by chance.
+        refuse(
+            self.invalid * 100 > len(self.rows),
+            f"{self.path}: expected words in UTF-8, found other bytes in {self.invalid:,} of "
+            f"{len(self.rows) + self.skipped:,}; convert the file to UTF-8, or write it again",
+            path=self.path,
+        )
+        nothing = f"{self.path} holds no word vectors: expected a word and its numbers on each line"
+        refuse(not self.rows, nothing, path=self.path)
         if self.skipped:
             skipped = counted(self.skipped, "word")
             logger.warning(f"warning: {self.path}: {skipped} skipped, whose bytes are not UTF-8")
@@ -111,21 +107,16 @@ def read_vectors(path: Path | str, *, limit: int | None = None, wanted: Collecti
     """
     path = Path(path)
     reading = _Reading(path, limit, wanted)
-    if is_binary(path):
-        _read_binary(reading)
-    else:
+    if not is_binary(path):
         _read_text(reading)
-    return reading.vectors()
-
-
-def _read_binary(reading: _Reading) -> None:
-    with open_lines(reading.path, "word vectors from") as file:
-        for number, (word, numbers) in enumerate(binary_entries(file, reading.path), 1):
+        return reading.vectors()
+    with open_lines(path, "word vectors from") as file:
+        for number, (word, numbers) in enumerate(binary_entries(file, path), 1):
             if reading.needs(word):
-                vector = np.frombuffer(numbers, "<f4").astype(np.float32)
-                reading.add(word, vector, f"{reading.path}, word {number}")
+                reading.add(word, np.frombuffer(numbers, "<f4").astype(np.float32), f"{path}, word {number}")
             if reading.is_done:
                 break
+    return reading.vectors()
 
 
 def _read_text(reading: _Reading) -> None:
@@ -168,7 +159,8 @@ def check_vectors(path: Path) -> None:
     if is_binary(path) or find_packing(path) is not None:
         return
     with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - LAST_BYTES))
+        # The last line is looked for in the last MiB.
+        file.seek(max(0, path.stat().st_size - (1 << 20)))
         _, newline, last = file.read().rstrip().rpartition(b"\n")
     if not newline:
         return
@@ -220,8 +212,7 @@ def read_known(path: Path | str, words: Collection[str]) -> WordVectors:
     if vectors.words[0] not in words:
         # The first word is always read.
         vectors = WordVectors(vectors.words[1:], vectors.matrix[1:], vectors.unknown)
-    if not vectors.words:
-        raise InputError(f"{path} has none of the {len(words):,} words that are asked for; is it of English?")
+    refuse(not vectors.words, f"{path} has none of the {len(words):,} words that are asked for; is it of English?")
     return vectors
 
 
@@ -250,9 +241,8 @@ def _parse(line: bytes, path: Path, number: int, width: int | None) -> tuple[byt
         word = b" ".join(fields[:-count])
         vector = np.array(fields[-count:], dtype=np.float32)
         # numpy reads 1_0 as 10.
-        if any(map(_is_number, fields[1:-count])) or (
-            b"_" in line and any(b"_" in field for field in fields[-count:])
-        ):
+        underlined = b"_" in line and any(b"_" in field for field in fields[-count:])
+        if underlined or any(map(_is_number, fields[1:-count])):
             raise ValueError
     except ValueError:
         numbers = sum(map(_is_number, fields[1:]))

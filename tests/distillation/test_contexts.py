@@ -1,5 +1,7 @@
 """Word vectors in context against one sentence and one word at a time."""
 
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,10 +11,10 @@ from sentence_transformers.models import Pooling, Transformer
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import BertConfig, BertModel, BertTokenizerFast, PreTrainedTokenizerFast
 
+from paranmt_hf import distill_vectors
 from paranmt_hf.distillation import contexts
 from paranmt_hf.distillation.contexts import first_holders, mean_states
 from paranmt_hf.distillation.reduction import VectorsConfig, reduce_in_context
-from paranmt_hf.distillation.vectors import distill_vectors
 from paranmt_hf.encoders.units import lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.text.tokens import Bags
@@ -55,14 +57,12 @@ def slow(model, word, sentences, limit):
 
 
 @pytest.mark.parametrize("limit", [1, 2, 100])
-def test_mean_states_equal_a_plain_program(transformer, monkeypatch, limit):
-    monkeypatch.setattr(contexts, "CPU_BATCH", 2)
-    monkeypatch.setattr(contexts, "BLOCK", 3)
+def test_mean_states_equal_a_plain_program(transformer, limit):
     model = SentenceTransformer(str(transformer), device="cpu")
     words = ["ade", "a", "'s", "cde", "b", "bd"]
     known = lookup(Vocabulary("word", ["[UNK]", *words]))
     columns = [pa.array(SENTENCES[:2]), pa.array(SENTENCES[2:])]
-    found = mean_states(model, known, columns, len(SENTENCES), limit)
+    found = mean_states(model, known, columns, len(SENTENCES), limit, cpu_batch=2, block_size=3)
     assert found.shape == (7, 8)
     assert not found[0].any()
     for row, word in enumerate(words, start=1):
@@ -71,14 +71,14 @@ def test_mean_states_equal_a_plain_program(transformer, monkeypatch, limit):
         np.testing.assert_allclose(found[row], slow(model, word, sentences, limit), atol=1e-5, err_msg=word)
 
 
-def test_threads_change_nothing(transformer, monkeypatch):
-    monkeypatch.setattr(contexts, "CPU_BATCH", 2)
+def test_threads_change_nothing(transformer):
     model, found = SentenceTransformer(str(transformer), device="cpu"), []
     known = lookup(Vocabulary("word", ["[UNK]", "the", "cde", "a"]))
     before = torch.get_num_threads()
     for threads in (1, 3):
         torch.set_num_threads(threads)
-        found.append(mean_states(model, known, [pa.array(SENTENCES * 5)], 5 * len(SENTENCES), 20))
+        column = pa.array(SENTENCES * 5)
+        found.append(mean_states(model, known, [column], len(column), 20, cpu_batch=2))
     torch.set_num_threads(before)
     assert np.array_equal(*found) and found[0][1:].any()
 
@@ -158,7 +158,7 @@ def test_command_in_python(transformer, tmp_path):
     "after", [pytest.param(1, marks=pytest.mark.slow), 6, pytest.param(13, marks=pytest.mark.slow)]
 )
 def test_killed_and_resumed(transformer, tmp_path, monkeypatch, after):
-    monkeypatch.setattr(contexts, "BLOCK", 3)
+    monkeypatch.setattr(contexts, "mean_states", partial(mean_states, block_size=3))
     monkeypatch.setattr(checkpoint, "CHECKPOINT_SECONDS", 0)
     (tmp_path / "text.txt").write_text("\n".join([*SENTENCES, *SENTENCES[::-1], "a b c", "b a", "the ade"]))
     (tmp_path / "words").write_text("Cde\nade's\nade\nxa\nxb\n")

@@ -13,19 +13,18 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Pooling, Transformer
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
-from paranmt_hf import DistillConfig, distill, load
+from paranmt_hf import DistillConfig, InputError, distill, load
 from paranmt_hf.corpus.reading.sentences import SentenceSources
-from paranmt_hf.distillation import distill as distillation
 from paranmt_hf.distillation import distill_steps as workflow
 from paranmt_hf.distillation.likeness import NEIGHBOURS, likeness
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.errors import InputError
 from paranmt_hf.training import fit as training
 from paranmt_hf.training.card import distill_commands
 from paranmt_hf.training.checkpoint import read_checkpoint
 from paranmt_hf.training.inputs import PairsAndText
 from paranmt_hf.training.record import TrainingRecord
+from paranmt_hf.training.text import split_text
 from tests.refused import refused
 from tests.training.toys import encoder_of, random_text
 
@@ -271,7 +270,9 @@ def test_of_equal_sentences_the_first_translation_counts(tmp_path):
     (tmp_path / "a.en").write_text("one\ntwo\nthree\nuno\nthree, four five six\nfour\n")
     sources = SentenceSources([tmp_path / "a.de"], translations=[tmp_path / "a.en"])
     text = PairsAndText(None, sources, {"Three four five six"})
-    path, others, held_out = distillation._split(text, tmp_path, DistillConfig())
+    others, held_out = split_text(text, 2000, NEIGHBOURS, 1)
+    path = tmp_path / "text.parquet"
+    pq.write_table(others, path)
     assert others.to_pydict() == {"sentence": ["eins", "zwei", "vier"], "translation": ["one", "two", "four"]}
     assert len(held_out) == 0
     again = PairsAndText(None, SentenceSources([path]))

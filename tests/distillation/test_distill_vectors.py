@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paranmt_hf import distill_vectors
 from paranmt_hf.distillation import vectors as workflow
 from paranmt_hf.distillation.reduction import VectorsConfig, components, reduce_alone
-from paranmt_hf.distillation.vectors import distill_vectors
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.text.word_vectors import read_vectors
 from paranmt_hf.training import checkpoint

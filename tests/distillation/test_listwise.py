@@ -6,9 +6,8 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 
-from paranmt_hf import InputError, ListwiseLoss
+from paranmt_hf import InputError, ListwiseLoss, TrainConfig
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.cpu_engine import cpu_engine
 from paranmt_hf.training.teacher import TeacherVectors
 from tests.refused import refused

@@ -1,7 +1,7 @@
 import pytest
 
+from paranmt_hf import SentenceEncoder
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from tests.encoders.test_sent2vec import module
 from tests.encoders.toys import EVERY, encoder
 

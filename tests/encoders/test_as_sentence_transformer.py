@@ -10,7 +10,7 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from paranmt_hf.encoders.loading import load
+from paranmt_hf import load
 from paranmt_hf.encoders.saving import save
 from tests.encoders.toys import SENTENCES, encoder
 

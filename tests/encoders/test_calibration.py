@@ -8,11 +8,9 @@ import pickle
 import numpy as np
 import pytest
 
-from paranmt_hf.encoders.calibration import Calibration, CalibrationData, CalibrationSettings
-from paranmt_hf.encoders.loading import load
+from paranmt_hf import Calibration, InputError, StaticEncoder, load
+from paranmt_hf.encoders.calibration import CalibrationData, CalibrationSettings
 from paranmt_hf.encoders.model_folder import copy_model
-from paranmt_hf.encoders.static_encoder import StaticEncoder
-from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.contrast import wilson_interval
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.util.records import made_with

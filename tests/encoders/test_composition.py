@@ -9,10 +9,10 @@ from sentence_transformers.base.modules import Dense
 from sentence_transformers.sentence_transformer.modules import LSTM, Pooling
 from torch import nn
 
+from paranmt_hf import EncoderConfig, load
 from paranmt_hf.encoders.building import build_encoder
 from paranmt_hf.encoders.composition import composition_of, take_apart
-from paranmt_hf.encoders.config import FAMILIES, OF_PAIRS, EncoderConfig, title_of
-from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.config import FAMILIES, OF_PAIRS, title_of
 from paranmt_hf.encoders.model_folder import MODULE_FILES
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.vocabulary import Vocabulary

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paranmt_hf import InputError, SentenceIndex, StaticEncoder, load
+from paranmt_hf import SentenceIndex, StaticEncoder, load
 from paranmt_hf.text.text_lists import list_of_texts, with_whole_characters
 from tests.refused import refused
 
@@ -81,9 +81,8 @@ NONE = {
 @pytest.mark.parametrize("name", ENCODERS)
 @pytest.mark.parametrize(("given", "place"), NONE.values(), ids=NONE)
 def test_what_is_no_text_is_refused_with_its_index(encoders, name, given, place):
-    with refused("sentences") as error:
+    with refused("sentences"):
         encoders[name].encode(given())
-    assert error.value.option == "sentences"
 
 
 TABLES = {
@@ -103,9 +102,8 @@ TABLES = {
 @pytest.mark.parametrize("name", ENCODERS)
 @pytest.mark.parametrize("given", TABLES.values(), ids=TABLES)
 def test_a_table_or_a_dict_is_no_list_of_texts(encoders, name, given):
-    with pytest.raises(InputError) as error:
+    with refused("sentences"):
         encoders[name].encode(given())
-    assert error.value.option == "sentences"
 
 
 HALVES = {
@@ -136,9 +134,8 @@ def test_queries_of_an_index(tmp_path):
     column = pa.array(["rain", "guitar"])
     assert [hits[0].line for hits in index.search(column, top=1)] == [2, 1]
     for given in ("rain", {"rain": 1}, ["rain", None]):
-        with pytest.raises(InputError) as error:
+        with refused("queries"):
             index.search(given)
-        assert error.value.option == "queries"
 
 
 @pytest.mark.parametrize("name", ENCODERS)
@@ -149,9 +146,8 @@ def test_probabilities_of_columns(encoders, name):
     found = encoders[name].probability(pa.array(first), (text for text in second))
     np.testing.assert_array_equal(found, expected)
     for option, given in (("first", [[None, "a"], second]), ("second", [first, {"a": "b", "c": "d"}])):
-        with pytest.raises(InputError) as error:
+        with refused(option):
             encoders[name].probability(*given)
-        assert error.value.option == option
 
 
 @pytest.mark.parametrize("name", ENCODERS)

@@ -5,13 +5,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.import_pairs import import_pairs
+from paranmt_hf import SentenceEncoder, StaticEncoder, import_pairs
 from paranmt_hf.corpus.scoring.scores import cosines, paraphrase_scores, score_pairs
-from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.named_encoder import NamedEncoder, word_table
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.tokens import WordTokenizer
@@ -112,17 +109,6 @@ def test_any_sentence_transformer_scores(sentence_transformer, tmp_path):
     assert built.record.settings["scorer"]["name"] == "encoder"
 
 
-def test_scorer_with_code_of_its_own_is_refused(sentence_transformer):
-    (sentence_transformer / "evil.py").write_text("raise SystemExit('code ran')")
-    modules = sentence_transformer / "modules.json"
-    modules.write_text(modules.read_text().replace("sentence_transformers.", "evil."))
-    with refused():
-        NamedEncoder(str(sentence_transformer)).load()
-    modules.unlink()
-    with refused():
-        NamedEncoder(str(sentence_transformer)).load()
-
-
 def test_names(tmp_path, monkeypatch):
     """A file is one of word vectors, and a folder stays a folder, whatever characters its name has."""
     folder = tmp_path / "a@b"
@@ -156,13 +142,6 @@ def test_default_scorer_is_the_encoder_of_the_package():
     assert unnamed.identity["name"] == "small (an encoder of paranmt-hf)"
     near, far = (np.dot(*unnamed.load().encode(pair)) for pair in (["a dog", "the dog"], ["a dog", "my tax"]))
     assert near > far
-
-
-def test_averages_are_scored_without_torch_and_others_with_it():
-    static = NamedEncoder().load()
-    assert isinstance(static, StaticEncoder)
-    sentences = ["A man's dog, 3.5 m long, isn\u2019t here.", "", "zzzz qqqq", "Žluťoučký kůň"]
-    np.testing.assert_array_equal(static.encode(sentences), load().encode(sentences))
 
 
 def test_a_scorer_truncates_as_its_model_says(tmp_path):

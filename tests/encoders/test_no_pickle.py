@@ -14,11 +14,9 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
+from paranmt_hf import InputError, TranslatorConfig, load
 from paranmt_hf.corpus.translation.engines import load_translator
-from paranmt_hf.corpus.translation.translator import TranslatorConfig
-from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.named_encoder import NamedEncoder
-from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
 from tests.corpus.translation.tiny_models import make_marian
 from tests.encoders.toys import Payload

@@ -6,10 +6,9 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch import nn
 
+from paranmt_hf import EncoderConfig, load
 from paranmt_hf.encoders.building import build_encoder
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_recurrent import IdentityRNN, LastStateRNN, PeepholeLSTM
 from paranmt_hf.encoders.prefixes import sequence_features
 from paranmt_hf.encoders.saving import save

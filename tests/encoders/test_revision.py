@@ -7,9 +7,8 @@ import shutil
 import pytest
 from sentence_transformers.util import mine_hard_negatives
 
-from paranmt_hf.encoders.loading import load
+from paranmt_hf import SentenceEncoder, load
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.hub.repository import ASSETS, locate
 from tests.encoders.toys import encoder, word
 

@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
 import paranmt_hf
-from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.export.export import export_encoder
+from paranmt_hf import EncoderConfig, SentenceEncoder, export_encoder
 from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding
 from paranmt_hf.encoders.modules.paranmt_tables import NgramTable, blank_tokens, ngram_buckets
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.units import count_units
 from paranmt_hf.encoders.vocabulary import most_frequent
 from paranmt_hf.hub.repository import ASSETS

@@ -10,13 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
-from paranmt_hf.encoders.loading import load
+from paranmt_hf import InputError, SentenceEncoder, load
 from paranmt_hf.encoders.modules.paranmt_averages import TrigramEmbedding, WordEmbedding
 from paranmt_hf.encoders.modules.paranmt_combination import Combination
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.units import count_units
 from paranmt_hf.encoders.vocabulary import most_frequent
-from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import character_ngrams, words
 from tests.encoders.toys import AVERAGES, BIASED, SENTENCES, TRIGRAMS, WORDS, encoder, modules_of, rows
 
@@ -118,34 +116,9 @@ def test_other_options_are_delegated(options, fast_calls):
     assert not fast_calls
 
 
-def test_several_devices_are_delegated(monkeypatch, fast_calls):
+def test_old_name_of_the_argument(fast_calls):
     model = encoder("word")
-    asked = []
-
-    def pretend(inputs, **options):
-        asked.append(options["device"])
-        return torch.zeros(len(inputs), 4)
-
-    monkeypatch.setattr(model, "_multi_process", pretend)
-    assert model.encode(SENTENCES, device=["cpu", "cpu"]).shape == (len(SENTENCES), 4)
-    assert asked == [["cpu", "cpu"]]
-    assert not fast_calls
-
-
-@pytest.mark.parametrize("make", [np.array, tuple, lambda texts: np.array(texts, object)])
-def test_other_columns_of_strings(make, fast_calls):
-    model = encoder("word,trigram")
-    assert_alike(model.encode(make(SENTENCES)), model.encode(SENTENCES))
-    assert_alike(model.encode(make(SENTENCES)), SentenceTransformer.encode(model, make(SENTENCES)))
-    assert len(fast_calls) == 3
-
-
-def test_column_of_a_data_set_and_old_name_of_the_argument(fast_calls):
-    from datasets import Dataset
-
-    model = encoder("word")
-    column = Dataset.from_dict({"text": SENTENCES})["text"]
-    np.testing.assert_array_equal(model.encode(column), model.encode(sentences=SENTENCES))
+    np.testing.assert_array_equal(model.encode(SENTENCES), model.encode(sentences=SENTENCES))
     assert len(fast_calls) == 2
 
 
@@ -157,12 +130,6 @@ def test_no_sentences(fast_calls):
     assert model.encode([], convert_to_tensor=True).shape == (0, 7)
     assert model.encode([], convert_to_numpy=False) == []
     assert len(fast_calls) == 4
-
-
-def test_strings_alone_are_taken(fast_calls):
-    with pytest.raises(Exception):  # noqa: B017
-        encoder("word").encode(["a", None])
-    assert not fast_calls
 
 
 @pytest.mark.slow

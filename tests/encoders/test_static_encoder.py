@@ -16,11 +16,9 @@ from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
 import paranmt_hf
-from paranmt_hf.encoders.loading import load
+from paranmt_hf import SentenceEncoder, StaticEncoder, load
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.static_average import StaticAverage
-from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.encoders.vocabulary import AverageTable, Vocabulary
 from paranmt_hf.text.tokens import WordTokenizer
 from tests.encoders.test_sent2vec import module as sent2vec

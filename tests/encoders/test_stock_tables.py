@@ -9,9 +9,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.static_encoder import StaticEncoder
-from paranmt_hf.errors import InputError
+from paranmt_hf import InputError, StaticEncoder, load
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.util.optional import available
 

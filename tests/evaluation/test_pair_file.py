@@ -11,9 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.pair_file import read_pair_file
 from paranmt_hf.evaluation.sts_data import read_scored_pairs, read_sts
-from tests.refused import refused
 
 LEFT = ["A plane is taking off.", 'He said "no" to it.', "A man, a plan."]
 RIGHT = ["An air plane is taking off.", "He refused.", "A dog is outside."]
@@ -50,7 +48,7 @@ JSON_ARRAY = json.dumps([{"sentence1": left, "sentence2": right, "label": gold} 
 
 FILES = {
     "names.tsv": lines("\t", (0, 1, 2), ["score", "sentence1", "sentence2"]),
-    "order.tsv": lines("\t", (2, 1, 0), ["Sentence2", "Sentence1", "Score"]),
+    "order.tsv": lines("\t", (2, 1, 0), ["Sentence 2", "Sentence 1", "Score"]),
     "first.tsv": lines("\t", (0, 1, 2)),
     "last.tsv": lines("\t", (1, 2, 0)),
     "windows.tsv": lines("\t", (0, 1, 2)).replace("\n", "\r\n"),
@@ -73,7 +71,6 @@ def check(pairs):
 def test_text_files(tmp_path, name):
     path = tmp_path / name
     path.write_text(FILES[name], encoding="utf8", newline="")
-    check(read_pair_file(path))
     (found,) = read_sts(path)
     assert found.name == path.stem
     check(found)
@@ -84,7 +81,7 @@ def test_text_files(tmp_path, name):
 def test_packed_files(tmp_path, suffix, pack):
     path = tmp_path / f"mine.tsv{suffix}"
     path.write_bytes(pack(FILES["names.tsv"].encode()))
-    pairs = read_pair_file(path)
+    (pairs,) = read_sts(path)
     assert pairs.name == "mine"
     check(pairs)
 
@@ -109,25 +106,10 @@ def test_a_folder_of_save_to_disk(tmp_path):
     check(pairs)
 
 
-def test_names_may_have_blanks_and_capitals(tmp_path):
-    path = tmp_path / "mine.csv"
-    path.write_text("Sentence 1,Sentence 2,Score\na b,c d,5\n")
-    pairs = read_pair_file(path)
-    assert (pairs.left, pairs.right, pairs.gold.tolist()) == (["a b"], ["c d"], [5.0])
-
-
-def test_a_decimal_comma_gets_its_own_advice(tmp_path):
-    path = tmp_path / "mine.csv"
-    path.write_text("sentence1;sentence2;score\na;c;4,8\n")
-    with refused(path=path) as caught:
-        read_pair_file(path)
-    assert caught.value.path == path
-
-
 def test_pairs_without_a_score_are_skipped_and_counted(tmp_path):
     path = tmp_path / "mine.tsv"
     path.write_text("score\tsentence1\tsentence2\n5\ta b\tc d\n\te f\tg h\n")
-    pairs = read_pair_file(path)
+    (pairs,) = read_sts(path)
     assert (pairs.left, pairs.skipped) == (["a b"], 1)
 
 
@@ -137,6 +119,7 @@ def test_pairs_without_a_score_are_skipped_and_counted(tmp_path):
         ("names.tsv", "sentence1\tsentence2\tscore\na\tc\t1\nb\td\n"),
         ("number.tsv", "sentence1\tsentence2\tscore\na\tc\tbest\n"),
         ("number.csv", "1,a b,c d\n2,e,f\nbest,g,h\n"),
+        ("comma.csv", "sentence1;sentence2;score\na;c;4,8\n"),
         ("empty.tsv", "sentence1\tsentence2\tscore\n\tc\t1\n"),
         ("none.tsv", "a\tb\tc\n"),
         ("short.tsv", "1\ta\tb\n0\tc\n"),
@@ -153,7 +136,7 @@ def test_pairs_without_a_score_are_skipped_and_counted(tmp_path):
 def test_what_is_wrong_names_the_file(tmp_path, name, text):
     path = tmp_path / name
     path.write_text(text)
-    for read in (read_pair_file, read_scored_pairs, read_sts):
+    for read in (read_scored_pairs, read_sts):
         with pytest.raises(InputError) as caught:
             read(path)
         assert path.name in str(caught.value)
@@ -174,7 +157,7 @@ def test_bad_parquet(tmp_path, table):
     path = tmp_path / "p.parquet"
     pq.write_table(table, path)
     with pytest.raises(InputError) as caught:
-        read_pair_file(path)
+        read_scored_pairs(path)
     assert path.name in str(caught.value)
 
 
@@ -182,7 +165,7 @@ def test_bad_parquet(tmp_path, table):
 def test_the_translated_benchmark(shared_data):
     """stsb-multi-mt: 1,500 pairs of each language, without names."""
     for path in sorted((shared_data / "sts" / "multilingual").glob("*.csv")):
-        pairs = read_pair_file(path)
+        (pairs,) = read_sts(path)
         assert len(pairs) == 1500 and pairs.skipped == 0
         assert 0 <= pairs.gold.min() and pairs.gold.max() == 5
 
@@ -211,7 +194,7 @@ def test_parts_of_a_file_are_scored_apart(tmp_path, column):
     rows = [("TRAIN", "4.5"), ("TEST", "1"), ("TEST", ""), ("TRAIN", "2"), ("TEST", "3"), ("TEST", "5")]
     lines = [f"{number}\ta b {number}\tb a\t{score}\t{part}" for number, (part, score) in enumerate(rows)]
     path.write_text("\n".join([f"pair_ID\tsentence_A\tsentence_B\trelatedness_score\t{column}", *lines, ""]))
-    found = read_pair_file(path)
+    (found,) = read_sts(path)
     assert found.gold.tolist() == [4.5, 1, 2, 3, 5]
     gold = {name: found.gold[mask].tolist() for name, mask in found.subsets.items()}
     assert gold == {"TEST": [1, 3, 5], "TRAIN": [4.5, 2]}

@@ -14,11 +14,10 @@ from paranmt_hf.evaluation.transfer_heads import TransferConfig
 from paranmt_hf.evaluation.word_averages import WordAverage
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import read_known
-from tests.evaluation.toys import FirstWord, quick_relatedness, write_all  # noqa: F401
+from tests.evaluation.toys import FirstWord, write_all
 from tests.refused import refused
 
 CONFIG = TransferConfig(folds=3)
-pytestmark = pytest.mark.usefixtures("quick_relatedness")
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +28,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def evaluated(folder, quick_relatedness):  # noqa: F811
+def evaluated(folder):
     encoder = FirstWord()
     return encoder, evaluate_transfer(encoder, folder, name="toy", config=CONFIG)
 
@@ -45,11 +44,8 @@ def test_every_task_is_learned(evaluated):
     assert record.value("SICK-R") > 0.8 and record.value("SICK-E") > 0.7
     sick = next(row for row in record.rows if row.name == "SICK-R")
     assert list(sick.values) == ["pearson", "dev", "spearman", "mse", "cosine_spearman"] and 0 < sick["mse"] < 1.5
-    assert (
-        record.settings["dimension"] == 8
-        and record.settings["folds"] == 3
-        and set(record.versions) == {"paranmt-hf", "scikit-learn", "numpy", "torch"}
-    )
+    assert (record.settings["dimension"], record.settings["folds"]) == (8, 3)
+    assert set(record.versions) == {"paranmt-hf", "scikit-learn", "numpy", "torch"}
 
 
 def test_each_sentence_is_encoded_once_and_sick_once_for_both_tasks(evaluated, folder):
@@ -151,31 +147,19 @@ class Broken:
         return self.vectors(sentences)
 
 
-@pytest.mark.parametrize(
-    "vectors",
-    [
-        lambda texts: np.full((len(texts), 2), np.nan),
-        lambda texts: np.zeros(2),
-    ],
-)
+@pytest.mark.parametrize("vectors", [lambda texts: np.full((len(texts), 2), np.nan), lambda texts: np.zeros(2)])
 def test_broken_encoders(folder, vectors):
     with refused():
         evaluate_transfer(Broken(vectors), folder)
 
 
 def test_too_many_folds_for_a_later_task_are_refused_before_the_first_is_encoded(folder):
-    tasks, _ = read_tasks(folder, ["MR", "TREC"])
-    encoder = FirstWord()
+    (first, second), _ = read_tasks(folder, ["MR", "TREC"])
+    encoder, train = FirstWord(), second.parts["train"]
+    one_of_a_class = replace(train, labels=(np.arange(len(train)) == 0).astype(int))
     with refused():
-        evaluate_transfer(encoder, tasks[:1] + [few_of_a_class(tasks[1])], config=CONFIG)
+        evaluate_transfer(encoder, [first, replace(second, parts={"train": one_of_a_class})], config=CONFIG)
     assert not encoder.calls
-
-
-def few_of_a_class(task):
-    """All training items but one are of class 0."""
-    labels = np.zeros_like(task.parts["train"].labels)
-    labels[0] = 1
-    return replace(task, parts={**task.parts, "train": replace(task.parts["train"], labels=labels)})
 
 
 def test_vectors_of_zeros_are_counted(folder):

@@ -4,9 +4,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import pytest
-
-from paranmt_hf.evaluation import transfer_heads
 
 # In the plane: the cosine of x with x, d and y is 1, about 0.7 and 0.
 PLANE = {"x": [1, 0], "y": [0, 1], "d": [1, 1], "w": [-1, 0], "nothing": [0, 0], "broken": [np.nan, 1]}
@@ -121,12 +118,3 @@ class FirstWord:
             vectors[row, WORDS.index(word) if word in WORDS else 6] = 1
             vectors[row, 7] = len(text) / 100
         return vectors
-
-
-@pytest.fixture(scope="module")
-def quick_relatedness():
-    """Train the head of SICK-R in larger and fewer steps, which toy files put up with."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(transfer_heads, "LEARNING_RATE", 0.01)
-        patch.setattr(transfer_heads, "MOST_PASSES", 300)
-        yield

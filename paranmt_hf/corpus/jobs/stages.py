@@ -19,7 +19,7 @@ from paranmt_hf.corpus.scoring.repetitions import REPEATED_WORDS, repeated_words
 from paranmt_hf.corpus.scoring.scores import score_pairs
 from paranmt_hf.corpus.scoring.sentence_ends import SENTENCE_MISMATCH, sentence_mismatch
 from paranmt_hf.corpus.translation.translator import TranslatorConfig, translate_table
-from paranmt_hf.encoders.calibration import ADVICE, Calibration
+from paranmt_hf.encoders.calibration import Calibration
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
@@ -214,7 +214,10 @@ def calibration_of(scorer: NamedEncoder | None) -> Calibration:
         raise InputError(f"{PROBABILITY} needs the encoder of para_score; give it as `scorer`", option="scorer")
     found = None if scorer.vectors else Calibration.of(scorer.model)
     if found is None:
-        raise InputError(f"the scorer {scorer.name!r} is not calibrated, which {PROBABILITY} needs; {ADVICE}")
+        raise InputError(
+            f"the scorer {scorer.name!r} is not calibrated, which {PROBABILITY} needs; `paranmt calibrate` makes a "
+            "calibration from rated pairs"
+        )
     return found
 
 

@@ -29,10 +29,6 @@ from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.util.optional import available, require
 
 Encode = Callable[[list[str]], np.ndarray]
-# The name of the stock module that older releases of sentence-transformers know too, and its folder.
-STATIC_CLASS = "sentence_transformers.models.StaticEmbedding"
-STATIC_FOLDER = "0_StaticEmbedding"
-BATCH = 32  # Sentences that are run at once to check an export
 
 
 class Format:
@@ -76,10 +72,11 @@ class Static(Format):
         modules = [StaticEmbedding(tokenizer, rows)]
         save(SentenceTransformer(modules=modules, device="cpu", **encoder.settings), folder)
         # Releases before 5 take a module without a folder of its own for a Transformer.
-        (folder / STATIC_FOLDER).mkdir()
+        inner = folder / "0_StaticEmbedding"
+        inner.mkdir()
         for file in ("model.safetensors", "tokenizer.json"):
-            (folder / file).rename(folder / STATIC_FOLDER / file)
-        _write_module_list(folder, STATIC_FOLDER)
+            (folder / file).rename(inner / file)
+        _write_module_list(folder, inner.name)
 
     def read(self, folder: Path) -> Encode | None:
         """See `Format`."""
@@ -163,8 +160,8 @@ class Onnx(Format):
                 tokenizers[suffix] = Tokenizer.from_file(str(path))
 
         def encode(sentences: list[str]) -> np.ndarray:
-            starts = range(0, len(sentences), BATCH)
-            return np.concatenate([_run(session, tokenizers, sentences[start : start + BATCH]) for start in starts])
+            starts = range(0, len(sentences), 32)
+            return np.concatenate([_run(session, tokenizers, sentences[start : start + 32]) for start in starts])
 
         return encode
 
@@ -215,8 +212,9 @@ def _tokenizer_and_rows(encoder: SentenceEncoder) -> tuple[Tokenizer, torch.Tens
 
 
 def _write_module_list(folder: Path, path: str) -> None:
-    """Write a `modules.json` that names the stock module in a folder."""
-    _write_json(folder / "modules.json", [{"idx": 0, "name": "0", "path": path, "type": STATIC_CLASS}])
+    """Write a `modules.json` that names the stock module in a folder, as older releases know it too."""
+    kind = "sentence_transformers.models.StaticEmbedding"
+    _write_json(folder / "modules.json", [{"idx": 0, "name": "0", "path": path, "type": kind}])
 
 
 def _write_json(path: Path, content: object) -> None:

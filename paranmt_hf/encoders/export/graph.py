@@ -25,18 +25,11 @@ from paranmt_hf.util.optional import require
 GRAPH_FILE = "model.onnx"
 OUTPUT = "sentence_embedding"
 STATES = "last_hidden_state"  # What the pipeline of transformers.js pools over
-# Versions that every runtime of the last years reads.
-OPSET = 17
-IR_VERSION = 8
 # A protobuf message ends at 2**31 bytes; this leaves room for what is next to the weights.
 LARGEST_GRAPH = 2**31 - 2**20
-# Weights of fewer bytes stay in the graph, where shapes are inferred from them.
-SMALLEST_OUTSIDE = 1024
-# The names of activations in a graph, and f(x) = alpha x + beta as the identity.
+# The names of activations in a graph.
 ACTIVATIONS = {nn.Tanh: "Tanh", nn.ReLU: "Relu", "tanh": "Tanh", "relu": "Relu"}
-IDENTITY: dict[str, Any] = {"activations": ["Affine"], "activation_alpha": [1.0], "activation_beta": [0.0]}
 Shape = list[str | int]
-OPEN_GATE = 100.0  # The logistic function of this is 1 in 32 bits
 
 
 class Graph:
@@ -81,14 +74,16 @@ class Graph:
             [helper.make_tensor_value_info(name, types.FLOAT, shape) for name, shape in outputs.items()],
             [self.onnx.numpy_helper.from_array(array, name) for name, array in self.weights.items()],
         )
-        opset = helper.make_opsetid("", OPSET)
-        model = helper.make_model(whole, producer_name="paranmt_hf", opset_imports=[opset], ir_version=IR_VERSION)
+        # Versions that every runtime of the last years reads.
+        opset = helper.make_opsetid("", 17)
+        model = helper.make_model(whole, producer_name="paranmt_hf", opset_imports=[opset], ir_version=8)
         self.onnx.save_model(
             model,
             str(path),
             save_as_external_data=sum(array.nbytes for array in self.weights.values()) > largest,
             location=weights_file,
-            size_threshold=SMALLEST_OUTSIDE,
+            # Weights of fewer bytes stay in the graph, where shapes are inferred from them.
+            size_threshold=1024,
         )
         self.onnx.checker.check_model(str(path), full_check=True)
 
@@ -212,9 +207,11 @@ def add_last_state(graph: Graph, modules: Sequence[nn.Module], ids: str, mask: s
     for values in peepholes:
         # Between them, the first hidden state and the first cell, which are zeros.
         given += ["", "", graph.weight(values[None])]
-    if not peepholes:
-        rnn = isinstance(module, LastStateRNN)
-        attributes = {"activations": [ACTIVATIONS[module.activation]]} if rnn else IDENTITY
+    if isinstance(module, LastStateRNN):
+        attributes = {"activations": [ACTIVATIONS[module.activation]]}
+    elif not peepholes:
+        # f(x) = alpha x + beta as the identity.
+        attributes = {"activations": ["Affine"], "activation_alpha": [1.0], "activation_beta": [0.0]}
     operator = "LSTM" if peepholes else "RNN"
     last = graph.node(operator, tokens, *given, output=1, hidden_size=module.out_features, **attributes)
     # Zeros for a sentence without words.
@@ -233,9 +230,10 @@ def _recurrent_weights(module: Recurrence) -> list[np.ndarray]:
     if not isinstance(module, PeepholeLSTM):
         return [weight.numpy() for weight in stored]
     weights = []
-    for gates, closed in zip(stored, (0.0, 0.0, OPEN_GATE), strict=True):
+    for gates, closed in zip(stored, (0.0, 0.0, 100.0), strict=True):
         enter, forget, new, *leave = gates.split(module.out_features)
-        # Without an output gate one that is always open. The order of ONNX: input, output, forget, cell.
+        # Without an output gate one that is always open: the logistic function of 100 is 1 in 32 bits. The order of
+        # ONNX: input, output, forget, cell.
         leave = leave or [torch.full_like(enter, closed)]
         weights.append(torch.cat([enter, *leave, forget, new]).numpy())
     enter, forget, *leave = module.peepholes.detach().cpu().float()

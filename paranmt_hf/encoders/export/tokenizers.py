@@ -33,7 +33,6 @@ from paranmt_hf.text.definitions import CLITICS, PUNCTUATION, word_normalizer, w
 PLACES = 3
 # Control characters take one byte, which keeps the long intermediate texts small; then the private area.
 SYMBOLS = [*range(0x01, 0x09), *range(0x0E, 0x20), *range(0xE000, 0xF900)]
-LARGEST = 0xFFFF  # JavaScript stores the characters behind this one as two
 
 
 def tokenizer_of(part: Part) -> Tokenizer:
@@ -54,7 +53,7 @@ def portable_tokenizer(part: Part) -> Tokenizer:
     steps: list[normalizers.Normalizer] = [normalizers.Replace("\u03a3", "\u03c3")]
     if part.family.units == "trigram":
         unseen = next(symbol for symbol in map(chr, reversed(SYMBOLS)) if symbol not in alphabet_of(units))
-        steps.append(_rule(rf"[^\x{{0}}-\x{{{LARGEST:x}}}]", unseen))
+        steps.append(_rule(r"[^\x{0}-\x{ffff}]", unseen))
     else:
         cut = [(r"\s+", "removed"), (f"{CLITICS}|{PUNCTUATION}", "isolated")]
         splits = [pre_tokenizers.Split(Regex(pattern), behavior=behavior) for pattern, behavior in cut]

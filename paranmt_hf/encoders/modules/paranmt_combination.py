@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from typing import Any
 
 import torch
 from sentence_transformers.base.modules.input_module import InputModule
+from sentence_transformers.sentence_transformer import modules as stock
 from torch import nn
 
 from .paranmt_averages import TrigramEmbedding, WordEmbedding
@@ -105,16 +105,11 @@ class Combination(InputModule):
         for listed in read_parts(Path(path)):
             modules = []
             for folder, name in listed:
+                if name not in OWN and name not in STOCK:
+                    raise ValueError(f"a combination holds {', '.join([*OWN, *STOCK])}, not {name!r}")
+                # Nothing else is imported.
+                kind: Any = OWN.get(name) or getattr(stock, name)
                 inside = f"{subfolder}/{folder}" if subfolder else folder
-                modules.append(_module_class(name).load(model_name_or_path, subfolder=inside, **hub))
+                modules.append(kind.load(model_name_or_path, subfolder=inside, **hub))
             parts.append(modules)
         return cls(parts, config["mode"])
-
-
-def _module_class(name: str) -> Any:  # noqa: ANN401
-    """Find a module's class among those that a combination may hold; nothing else is imported."""
-    if name in OWN:
-        return OWN[name]
-    if name in STOCK:
-        return getattr(importlib.import_module("sentence_transformers.sentence_transformer.modules"), name)
-    raise ValueError(f"a combination holds {', '.join([*OWN, *STOCK])}, not {name!r}")

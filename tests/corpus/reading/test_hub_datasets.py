@@ -210,6 +210,17 @@ def test_a_dataset_with_its_config_and_split(tmp_path, monkeypatch, text, parts)
     assert split_dataset(text) == parts
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("org/pairs-1.5", True), ("org/pairs-v2.0@main", True), ("org/a.b", False), ("org/a.tsv", False)],
+)
+def test_a_version_in_a_name_is_no_ending(tmp_path, monkeypatch, name, expected):
+    """Also if there is a folder named as the organisation."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "org").mkdir()
+    assert inputs.is_on_hub(name) == expected
+
+
 def test_text_from_a_dataset(hub, folder):
     columns = {"source": OPUS["source"], "reference": OPUS["reference"]}
     assert read(TextInput(data=("org/opus@v1:cs-en:test",), columns=columns).open())[1].kept == 3

