@@ -37,9 +37,9 @@ from paranmt_hf.corpus.scoring.mismatch_columns import MismatchReader
 from paranmt_hf.corpus.selection.decontamination import MIN_WORDS, EvaluationText
 from paranmt_hf.corpus.selection.paraphrased_items import (
     COUNTED,
+    ITEM_SIMILARITY,
     LENGTH,
     MISMATCH,
-    SIMILARITY,
     NotParaphrased,
     taken_off,
     unit_vectors,
@@ -229,7 +229,7 @@ def main() -> None:
     parser.add_argument("--lexicon", type=Path, help="a word on each line, then its paraphrases")
     parser.add_argument("--paraphraser", type=Path, help="model that paraphrases the half by machines")
     parser.add_argument("--encoder", default=NamedEncoder.name)
-    parser.add_argument("--similarity", type=float, default=SIMILARITY)
+    parser.add_argument("--similarity", type=float, default=ITEM_SIMILARITY)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--items", type=int, default=5_000)
     parser.add_argument("--hidden", type=int, default=500)

@@ -1,7 +1,8 @@
 import gc
 import os
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -28,6 +29,40 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 settings.register_profile("quick", deadline=None, max_examples=40, derandomize=True)
 settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile("quick")
+
+
+# What differs between machines, versions of libraries and runs: checksums, versions, seconds and bytes of files.
+VOLATILE = {
+    r"\b[0-9a-f]{64}\b": "CHECKSUM",
+    r"\b\d+\.\d+\.\d+[\w.+]*\b": "VERSION",
+    r"[\d,.]+(?= s of training)": "N",
+    r"(?<=_size: )\d+|(?<=bytes `)\d+": "N",
+    r"(\| `\w+` \| [\d,]+ \|) [\d,]+ \|": r"\1 N |",
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write the cards that tests compare with")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[Path | str, str], None]:
+    """Compares a card with a file, or writes the file (`--update-golden`).
+
+    The file is a path, or a name in `tests/golden`, where what no card can promise is left out.
+    """
+
+    def compare(file: Path | str, card: str) -> None:
+        if isinstance(file, str):
+            file = Path(__file__).parent / "golden" / file
+            for pattern, word in VOLATILE.items():
+                card = re.sub(pattern, word, card)
+        if request.config.getoption("--update-golden"):
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(card, encoding="utf8", newline="\n")
+        assert card == file.read_text(encoding="utf8"), f"if the card is right, write {file} by --update-golden"
+
+    return compare
 
 
 class Undrawn:

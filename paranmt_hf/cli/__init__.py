@@ -126,9 +126,10 @@ def run_command(command: Command, words: Sequence[str]) -> None:
 def perform(command: Command, values: Mapping[str, Any]) -> Iterator[str]:
     """Call the function of a command, keep its result and its options, and yield what is printed."""
     json_file = None if values.get("json") == PRINTED else values.get("json")
+    changed = values.get(command.options[0].name if command.changes_folder else "out")
     try:
         with recorded_files(command, values, json_file) if is_rank_0() else nullcontext():
-            with recording(_result_of(command, values), command.name, command.kept_values(values)):
+            with recording(None if changed is None else resolved(changed), command.name, command.kept_values(values)):
                 with _options_in_log(command.flags):
                     result = command.call(values)
             if is_rank_0():
@@ -155,12 +156,6 @@ def _options_in_log(flags: Mapping[str, str]) -> Iterator[None]:
     finally:
         for handler in handlers:
             handler.removeFilter(rewrite)
-
-
-def _result_of(command: Command, values: Mapping[str, Any]) -> Path | None:
-    """Path of the result of a command: its `out`, or the folder that it changes."""
-    given = values.get(command.options[0].name if command.changes_folder else "out")
-    return None if given is None else resolved(given)
 
 
 def _report(command: Command, values: Mapping[str, Any], result: Any, json_file: Path | None) -> Iterator[str]:  # noqa: ANN401

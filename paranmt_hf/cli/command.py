@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.markers import Advanced, Group, Prefixed, PythonOnly, RunOnly
+from paranmt_hf.util.markers import Advanced, Group, Prefixed, PythonOnly, RunOnly, Without
 from paranmt_hf.util.run import Result
 from paranmt_hf.util.typed import Annotation, Expected, Json, default_of, expected_fields, expected_of, is_known, read
 from paranmt_hf.util.wording import perhaps
@@ -102,22 +102,19 @@ class Command:
         for name, expected in self.parameters.items():
             if name in self.settings:
                 found += _options_of_settings(name, expected)
-            else:
-                found.append(self._option_of_parameter(name, expected))
+                continue
+            parameter = inspect.signature(self.function).parameters[name]
+            default = MISSING if parameter.default is parameter.empty else parameter.default
+            if default is MISSING and expected.optional:
+                default = None
+            positional = name != "out" and default in (MISSING, ()) and parameter.kind is not parameter.KEYWORD_ONLY
+            text = explained_parameters(self.function).get(name, "")
+            found.append(Option(name, name, name, expected, default, text, positional))
         names = [option.name for option in found]
         names += {option.group.name for option in found if option.group}
         if twice := {name for name in names if names.count(name) > 1}:
             raise TypeError(f"{self.target} has two options {', '.join(sorted(twice))}; mark a parameter as Prefixed")
         return sorted(found, key=lambda option: not option.positional)
-
-    def _option_of_parameter(self, name: str, expected: Expected) -> Option:
-        parameter = inspect.signature(self.function).parameters[name]
-        default = MISSING if parameter.default is parameter.empty else parameter.default
-        if default is MISSING and expected.optional:
-            default = None
-        positional = name != "out" and default in (MISSING, ()) and parameter.kind is not parameter.KEYWORD_ONLY
-        text = explained_parameters(self.function).get(name, "")
-        return Option(name, name, name, expected, default, text, positional)
 
     @cached_property
     def groups(self) -> dict[str, list[Option]]:
@@ -251,11 +248,12 @@ def _options_of_settings(parameter: str, settings: Expected) -> Iterator[Option]
     """One option for each field of a settings class."""
     explained = explained_parameters(settings.kind)
     together = _group_of(settings.markers)
+    left_out = [name for marker in settings.markers if isinstance(marker, Without) for name in marker.fields]
     if together is not None:
         together = Group(parameter, documentation_of(settings.kind).short_description or "")
     for place, field in enumerate(fields(settings.kind)):
         expected = expected_fields(settings.kind)[field.name]
-        if PythonOnly in expected.markers:
+        if PythonOnly in expected.markers or field.name in left_out:
             continue
         if Advanced in settings.markers:
             expected = replace(expected, markers=(*expected.markers, Advanced))

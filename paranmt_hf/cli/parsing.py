@@ -17,7 +17,7 @@ import tyro
 
 from paranmt_hf.cli.command import Command, Option, as_written, documentation_of, flag_of, with_flags
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.typed import Json, named_values
+from paranmt_hf.util.typed import named_values
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.yaml_files import read_yaml
 
@@ -30,9 +30,17 @@ def parse(command: Command, given_words: Sequence[str], file_values: Mapping[str
 
     Values from a file or the name of a recipe replace defaults.
     """
-    _refuse_settings_of_groups(command, given_words)
-    switches = _switches_left_open(command)
-    words = ["--help" if word == "--help-all" else switches.get(word, word) for word in given_words]
+    switches = {"--help-all": "--help"}
+    for option in command.options:
+        opposite = f"--no{flag_of(option.name)[1:]}"
+        if option.group is not None:
+            for word in given_words:
+                if (typed := word.partition("=")[0]) in (flag_of(option.name), opposite):
+                    _exit_mistyped(command, f"{typed} is given as {option.flag}=VALUE")
+        elif option.expected.kind is bool and option.expected.optional:
+            # tyro knows no switches without a default.
+            switches |= {option.flag: f"{option.flag}=true", opposite: f"{option.flag}=false"}
+    words = [switches.get(word, word) for word in given_words]
     # Hidden options are unknown to tyro: they are left out only if the help is all that is asked for.
     brief = "--help-all" not in given_words and not {"-h", "--help"}.isdisjoint(words)
     boxes = list(_boxes(command, file_values, brief))
@@ -52,37 +60,9 @@ def parse(command: Command, given_words: Sequence[str], file_values: Mapping[str
     return _read_values(command, found)
 
 
-def _refuse_settings_of_groups(command: Command, words: Sequence[str]) -> None:
-    """Explain how a setting of a group is given, if it is typed as an option."""
-    for word in words:
-        typed = word.partition("=")[0]
-        for option in command.options:
-            if option.group is not None and typed in (flag_of(option.name), f"--no{flag_of(option.name)[1:]}"):
-                flag = flag_of(option.group.name)
-                _exit_mistyped(command, f"{typed} is given as {flag} {option.field}=VALUE")
-
-
 def _exit_mistyped(command: Command, reason: str) -> None:
     print(f"paranmt {command.name}: {reason}", file=sys.stderr)
     raise SystemExit(2)
-
-
-def _switches_left_open(command: Command) -> dict[str, str]:
-    """Both flags of each switch without a default, and the value that each gives it: tyro knows no such switches."""
-    flags = {}
-    for option in command.options:
-        if _is_left_open(option) and option.group is None:
-            flags[option.flag] = f"{option.flag}=true"
-            flags[_opposite(option)] = f"{option.flag}=false"
-    return flags
-
-
-def _is_left_open(option: Option) -> bool:
-    return option.expected.kind is bool and option.expected.optional
-
-
-def _opposite(option: Option) -> str:
-    return f"--no{option.flag[1:]}"
 
 
 def _boxes(command: Command, file_values: Mapping[str, Any], brief: bool) -> Iterator[tuple[str, Any]]:
@@ -98,20 +78,16 @@ def _boxes(command: Command, file_values: Mapping[str, Any], brief: bool) -> Ite
             options_of[""].append(_group_field(group, command, brief))
     for parameter, options in options_of.items():
         if parameter:
-            title = _title(parameter, command.settings[parameter])
+            title = parameter
+            if parameter == "config":
+                name = command.settings[parameter].__name__.removesuffix("Config")
+                title = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
             made = _dataclass(title, options)
             made.__doc__ = documentation_of(command.settings[parameter]).short_description
             yield title, made
         else:
             yield "own", Annotated[_dataclass("own", options), tyro.conf.arg(name="")]
     yield "general", _dataclass("general", list(_general(command.writes_json)))
-
-
-def _title(parameter: str, kind: type) -> str:
-    """Name of the settings of a parameter in words, as tyro takes it: `train` for a `config: TrainConfig`."""
-    if parameter != "config":
-        return parameter
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__.removesuffix("Config")).lower()
 
 
 def _dataclass(name: str, options: Sequence[tuple[str, Any] | TyroField]) -> Any:  # noqa: ANN401 - a class without a static type
@@ -169,20 +145,15 @@ def _option_field(option: Option, file_values: Mapping[str, Any], text: str) -> 
         kind = Optional[kind]  # noqa: UP045
     if expected.kind is float and str(expected.range):
         text = f"{text.removesuffix('.')}; {expected.range}."
-    configuration = tyro.conf.arg(
-        name=option.name, help=text, metavar=_metavar(option), help_behavior_hint=_shown_default(default)
-    )
+    shown: Any = lambda label: f"(default: {label})"  # noqa: E731
+    if default is MISSING:
+        shown = "(required)"
+    elif default is False or default in (None, (), ""):
+        shown = ""
+    configuration = tyro.conf.arg(name=option.name, help=text, metavar=_metavar(option), help_behavior_hint=shown)
     markers = [tyro.conf.Positional] if option.positional else []
     made: Any = field() if default is MISSING else field(default=default)
     return option.name, Annotated[(kind, configuration, *markers)], made
-
-
-def _shown_default(default: Json) -> Any:  # noqa: ANN401 - what tyro takes
-    if default is MISSING:
-        return "(required)"
-    if default is False or default in (None, (), ""):
-        return ""
-    return lambda label: f"(default: {label})"
 
 
 def _group_field(group: str, command: Command, brief: bool) -> TyroField:
@@ -203,7 +174,7 @@ def _group_field(group: str, command: Command, brief: bool) -> TyroField:
 def _metavar(option: Option) -> str | None:
     expected = option.expected
     if expected.kind is bool:
-        return f"| {_opposite(option)}" if expected.optional else None
+        return f"| --no{option.flag[1:]}" if expected.optional else None
     if option.positional:
         name = option.flag
     elif choices := expected.choices():

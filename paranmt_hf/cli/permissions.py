@@ -20,8 +20,6 @@ from paranmt_hf.util.yaml_files import settings_of
 Permission = Literal["publish", "outside", "addresses", "servers"]
 TYPED_ONLY = ("host", "allow")  # Options that no file of options may set
 SERVERS = ("annotate serve", "explore page", "serve")
-CHANGE_THEIR_FOLDER = ("annotate import", "annotate serve")  # And `score`, whose folder is its result
-LOCAL_REPORTS = ("none", "tensorboard")
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,8 @@ def written_options(command: Command) -> list[str]:
 def other_places(command: Command, values: Mapping[str, Any]) -> list[tuple[str, Path]]:
     """The options and paths of what a command writes besides its results."""
     changed = [option.name for option in command.options if AlsoWrites in option.expected.markers]
-    if command.name in CHANGE_THEIR_FOLDER:
+    # And `score`, whose folder is its result.
+    if command.name in ("annotate import", "annotate serve"):
         changed.append(command.options[0].name)
     return [(name, Path(values[name]).expanduser()) for name in changed if values.get(name) is not None]
 
@@ -73,16 +72,14 @@ def acts_of(
         shown = shown_path(path) if inside else end
         acts.append(Act(f"writes {shown}", option, None if inside else "outside", path))
     if values.get("language_model") is not None:
-        acts.append(_asks(values["language_model"]))
+        model = settings_of(LanguageModelConfig, values["language_model"], "a language model")
+        # A server that the environment names, or the usual one, is trusted.
+        is_usual = model.address == LanguageModelConfig(name=model.name).address
+        sends = f"sends text, and the key of OPENAI_API_KEY, to {model.address}"
+        acts.append(Act(sends, "language_model", None if is_usual else "addresses"))
     service = values.get("report_to")
     if service is not None:
-        acts.append(Act(f"reports to {service}", "report_to", None if service in LOCAL_REPORTS else "addresses"))
+        acts.append(
+            Act(f"reports to {service}", "report_to", None if service in ("none", "tensorboard") else "addresses")
+        )
     return acts
-
-
-def _asks(language_model: str) -> Act:
-    """The requests to a language model; its server is trusted if the environment names it, or by default."""
-    model = settings_of(LanguageModelConfig, language_model, "a language model")
-    usual = LanguageModelConfig(name=model.name).address
-    needs: Permission | None = None if model.address == usual else "addresses"
-    return Act(f"sends text, and the key of OPENAI_API_KEY, to {model.address}", "language_model", needs)

@@ -80,8 +80,14 @@ def run_pipeline(
     folder = path.parent if out is None else resolved(out)
     with chdir(path.parent):
         steps = _parse_steps(given, Path(file), folder, "publish" in allow, changes or {})
-        if not dry_run:
-            _check_allowed(steps, allow)
+        for step in [] if dry_run else steps:
+            for act in step.acts:
+                if act.needs is not None and act.needs not in allow:
+                    raise InputError(
+                        f"{step.where} {act.description}; if that is what you want, add `allow` {act.needs}",
+                        option="allow",
+                        path=act.path,
+                    )
     lines = _run_steps(steps, dry_run)
     while True:
         # Who reads the lines keeps its current folder.
@@ -131,14 +137,21 @@ def _step(
         raise InputError(f"{given['command']!r} is no command of a step{perhaps(given['command'], list(COMMANDS))}")
     options = {str(key).replace("-", "_"): value for key, value in given.items() if key != "command"}
     options = {key: _filled(value, key, earlier) for key, value in options.items()}
-    writes = _place_results(command, name, options, out)
+    writes = written_options(command)
+    if writes[:1] in (["out"], ["json"]):
+        # The result has the name of the step if none is given.
+        options[writes[0]] = options.get(writes[0]) or (name if writes[0] == "out" else f"{name}.json")
+    options |= {key: _placed(options[key], out) for key in writes if key in options}
     if command.name == "publish" and not publish:
         options["dry_run"] = "true"
     values = _values(command, options, where)
     written = [_path(text) for key in writes for text in _texts(values[key]) if text != str(PRINTED)]
     if command.changes_folder:
         written.insert(0, _path(values[command.options[0].name]))
-    acts = _acts(command, values, writes, written, [Path.cwd(), out])
+    result = writes[0] if writes else command.options[0].name
+    acts = acts_of(command, values, [(result, path) for path in written], [Path.cwd(), out])
+    if command.name in SERVERS:
+        acts.append(Act("starts a server", "command", "servers"))
     read = [_path(text) for option in command.options for text in _texts(values[option.name])]
     before = [step for step in earlier.values() if step is not None]
     for other in before:
@@ -147,33 +160,6 @@ def _step(
             raise InputError(f"it changes what step {other.name!r} writes; {advice}", path=written[0])
     after = [other.name for other in before if any(_is_in(path, other.written) for path in read)]
     return Step(name, command, values, where, tuple(written), tuple(after), tuple(acts))
-
-
-def _acts(
-    command: Command,
-    values: Mapping[str, Any],
-    writes: Sequence[str],
-    written: Sequence[Path],
-    folders: Sequence[Path],
-) -> list[Act]:
-    """List what a step does besides reading and computing; `written` are paths of the options `writes`."""
-    places = [(writes[0] if writes else command.options[0].name, path) for path in written]
-    acts = acts_of(command, values, places, folders)
-    if command.name in SERVERS:
-        acts.append(Act("starts a server", "command", "servers"))
-    return acts
-
-
-def _check_allowed(steps: Sequence[Step], allow: Sequence[Permission]) -> None:
-    """Reject steps that do what is not allowed, before any of them runs."""
-    for step in steps:
-        for act in step.acts:
-            if act.needs is not None and act.needs not in allow:
-                raise InputError(
-                    f"{step.where} {act.description}; if that is what you want, add `allow` {act.needs}",
-                    option="allow",
-                    path=act.path,
-                )
 
 
 def _filled(value: Any, key: str, earlier: Mapping[str, Step | None]) -> Any:  # noqa: ANN401
@@ -200,19 +186,8 @@ def _filled(value: Any, key: str, earlier: Mapping[str, Step | None]) -> Any:  #
     return BRACES.sub(result, value) if isinstance(value, str) else value
 
 
-def _place_results(command: Command, name: str, options: dict[str, Any], out: Path) -> list[str]:
-    """Put what a command writes into the folder of results; returns the options that name it, its result first.
-
-    The result is that of `out`, or else of `json`, and has the name of the step if none is given.
-    """
-    writes = written_options(command)
-    if writes[:1] in (["out"], ["json"]):
-        options[writes[0]] = options.get(writes[0]) or (name if writes[0] == "out" else f"{name}.json")
-    options |= {key: _placed(options[key], out) for key in writes if key in options}
-    return writes
-
-
 def _placed(given: Any, out: Path) -> Any:  # noqa: ANN401
+    """Put the path of what a step writes into the folder of results."""
     if isinstance(given, list):
         return [_placed(each, out) for each in given]
     is_path = isinstance(given, str) and given != str(PRINTED)
@@ -260,18 +235,13 @@ def _run_steps(steps: Sequence[Step], dry_run: bool) -> Iterator[str]:
             state = _state(step, pending)
             if dry_run or state == THERE:
                 yield f"{step.name}: {step.command.name}, {state}"
-                if dry_run:
-                    yield from _shown_acts(step)
+                for act in step.acts if dry_run else ():
+                    needs = f"; only with --allow {act.needs}" if act.needs else ""
+                    yield f"  {act.description}{needs}"
                 pending |= {step.name} if state != THERE else set()
             else:
                 yield f"{step.name}: {step.command.name}"
                 yield from _run(step)
-
-
-def _shown_acts(step: Step) -> Iterator[str]:
-    for act in step.acts:
-        needs = f"; only with --allow {act.needs}" if act.needs else ""
-        yield f"  {act.description}{needs}"
 
 
 def _state(step: Step, pending: set[str]) -> str | InputError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
@@ -101,7 +101,13 @@ def _open_pairs(files: Sequence[Path], columns: dict[str, str], label: Wanted | 
     tables = [open_table(file, columns.values() or SIDES) for file in files]
     for table in tables:
         if isinstance(table, PlainText):
-            _refuse_text(table.path)
+            is_ppdb = is_rule(first_line(table.path))
+            hint = "lines of PPDB and no tabs; give `format` phrases" if is_ppdb else "one text on each line"
+            raise InputError(
+                f"{table.path} has {hint}; expected pairs, such as TSV with a tab between the two",
+                option="format" if is_ppdb else None,
+                path=table.path,
+            )
     wanted = WantedColumns(columns, [name for name in columns if name not in (*SIDES, LABEL)])
     found = pair_columns(tables[0], wanted)
     for table in tables[1:]:
@@ -135,15 +141,6 @@ def _open_pairs(files: Sequence[Path], columns: dict[str, str], label: Wanted | 
         "wanted": label or "1",
     }
     return TableFiles(tables, found, **options)
-
-
-def _refuse_text(path: Path) -> NoReturn:
-    """Reject a file without columns."""
-    if is_rule(first_line(path)):
-        raise InputError(f"{path} has lines of PPDB and no tabs; give `format` phrases", option="format", path=path)
-    raise InputError(
-        f"{path} has one text on each line; expected pairs, such as TSV with a tab between the two", path=path
-    )
 
 
 def with_terms(release: ReleaseConfig, preset: Preset) -> ReleaseConfig:

@@ -30,13 +30,10 @@ from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS, CARRIED
 from paranmt_hf.util.files import resolved
-from paranmt_hf.util.markers import Group, Range
+from paranmt_hf.util.markers import Group, Share
 from paranmt_hf.util.records import as_json, from_json
 from paranmt_hf.util.run import finish_replacing, replace_result
 from paranmt_hf.util.work import remove_leftover
-
-COMMAND = "score"
-SHARE = Range(at_least=0, at_most=1)
 
 
 def rescore(
@@ -44,7 +41,7 @@ def rescore(
     *,
     add: Sequence[AddedColumn] = (),
     scorer: str | Path | None = None,
-    prior: Annotated[float | None, SHARE] = None,
+    prior: Share | None = None,
     engine: Annotated[EngineConfig | None, Group()] = None,
 ) -> Built:
     """Score a corpus again with another scorer, or give it more columns; other columns stay as they are.
@@ -62,17 +59,21 @@ def rescore(
     """
     encoder = None if (add or prior is not None) and scorer is None else NamedEncoder.of(scorer)
     folder = resolved(corpus)
-    finish_replacing(folder, COMMAND)
+    finish_replacing(folder, "score")
     record, files = read_record(folder), release_files(folder)
     parts = {name: value for name, value in record.settings.items() if name != "release"}
     settings = from_json(ReleaseConfig, record.settings["release"], folder / RELEASE_RECORD)
     stages = _missing_stages(parts, encoder, ColumnStage(tuple(add), settings.language, prior=prior))
     check_stages(stages, settings.language)
     if not stages:
-        remove_leftover(folder, COMMAND)
+        remove_leftover(folder, "score")
         return Built(folder, record, fresh=False)
     for stage in stages:
-        parts = _merged(parts, stage.identity)
+        # Columns that were added before are kept.
+        columns = {**parts.get("columns", {}), **stage.identity.get("columns", {})}
+        parts = {**parts, **stage.identity}
+        if columns:
+            parts["columns"] = {name: columns[name] for name in ADDED if name in columns}
     identity = {**parts, RESCORED: record.configs["default"].files}
 
     def batches(report: Report) -> Iterator[pa.Table]:
@@ -85,13 +86,18 @@ def rescore(
         if ReleaseRecord.read(folder) != record:
             raise InputError(f"{folder} was scored by another process in the meantime; run the same command again")
         written = run.write(work, new)
-        _keep_others(folder, new)
+        for path in sorted(folder.rglob("*")):
+            name = path.relative_to(folder)
+            # Files that are no part of the corpus, such as notes, are kept.
+            if not (path.is_dir() or RELEASE_FILES.fullmatch(name.as_posix()) or (new / name).exists()):
+                (new / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(path, new / name, follow_symlinks=False)
         return written
 
     run = ReleaseRun(
         folder.name, batches, identity, stages, settings, (engine or EngineConfig()).resolved(), before=record
     )
-    return replace_result(folder, identity, ReleaseRecord, make, result=Built, command=COMMAND, holds=holds_shards)
+    return replace_result(folder, identity, ReleaseRecord, make, result=Built, command="score", holds=holds_shards)
 
 
 def _missing_stages(parts: dict[str, Any], scorer: NamedEncoder | None, columns: ColumnStage) -> list[Stage]:
@@ -122,22 +128,3 @@ def _carried(identity: Mapping[str, Any], language: str) -> NamedEncoder | None:
     """The encoder of the package that scored a corpus; None if it was another one."""
     stages = [ScoreStage(NamedEncoder(str(ASSETS / name)), language=language) for name in CARRIED["encoder"]]
     return next((stage.config for stage in stages if stage.identity["scorer"] == identity), None)
-
-
-def _merged(parts: dict[str, Any], identity: dict[str, Any]) -> dict[str, Any]:
-    """Settings with one part replaced; columns that were added before are kept."""
-    merged = {**parts, **identity}
-    if "columns" in merged:
-        columns = {**parts.get("columns", {}), **merged["columns"]}
-        merged["columns"] = {name: columns[name] for name in ADDED if name in columns}
-    return merged
-
-
-def _keep_others(folder: Path, new: Path) -> None:
-    """Copy files that are not a part of the corpus, such as notes, into the new one."""
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder)
-        if path.is_dir() or RELEASE_FILES.fullmatch(name.as_posix()) or (new / name).exists():
-            continue
-        (new / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(path, new / name, follow_symlinks=False)

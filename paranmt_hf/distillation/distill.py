@@ -22,7 +22,7 @@ from paranmt_hf.evaluation.sts_data import is_sample, sets_of
 from paranmt_hf.hub.languages import check_language
 from paranmt_hf.hub.repository import locate, plain_name
 from paranmt_hf.text.word_rules import ENGLISH
-from paranmt_hf.training.card import shell_word, trained_values, write_card
+from paranmt_hf.training.card import shell_word, trained_values, write_model_card
 from paranmt_hf.training.inputs import holds_training, sentences_of
 from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.training.text import PairsAndText, split_text
@@ -132,7 +132,7 @@ def distill(
         record = DistillRecord(settings=settings, command=words, dimension=trained.dimension, **found, **made)
         # The card shows the command.
         record.write(folder)
-        write_card(folder, trained_values(out.name, folder, trained))
+        write_model_card(folder, trained_values(out.name, folder, trained))
         return record
 
     return run(

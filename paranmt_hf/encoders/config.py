@@ -53,21 +53,15 @@ class Family:
 # Torch is imported in the functions below, so that the settings can be read without it.
 
 
-def _projection(width: int, dimension: int, config: EncoderConfig) -> list[nn.Module]:
+def _dense(width: int, dimension: int, config: EncoderConfig, projection: bool = False) -> list[nn.Module]:
+    """A projection, or one or two layers with an activation, over the average (PARAGRAM-PHRASE, section 4.2)."""
     from sentence_transformers.base.modules import Dense
     from torch import nn
 
-    return [Dense(width, dimension, activation_function=nn.Identity())]
-
-
-def _dan(width: int, dimension: int, config: EncoderConfig) -> list[nn.Module]:
-    """One or two layers with an activation over the average (PARAGRAM-PHRASE, section 4.2)."""
-    from sentence_transformers.base.modules import Dense
-    from torch import nn
-
-    activation = {"tanh": nn.Tanh, "relu": nn.ReLU}[config.activation]
+    activations = {"tanh": nn.Tanh, "relu": nn.ReLU, "none": nn.Identity}
+    activation = activations["none" if projection else config.activation]
     layers: list[nn.Module] = []
-    for _ in range(config.layers):
+    for _ in range(1 if projection else config.layers):
         layers.append(Dense(width, dimension, activation_function=activation()))
         width = dimension
     return layers
@@ -130,8 +124,13 @@ FAMILIES: dict[str, Family] = {
             modules="WordEmbeddings LSTM-2( AverageDirections)? (Max)?Pooling-(mean|max)",
             layers=partial(_lstm, bidirectional=True),
         ),
-        _layered("projection", "projection", modules="WordEmbedding Dense-Identity", layers=_projection),
-        _layered("dan", "DAN", modules="WordEmbedding( Dense-(Tanh|ReLU)){1,2}", layers=_dan),
+        _layered(
+            "projection",
+            "projection",
+            modules="WordEmbedding Dense-Identity",
+            layers=partial(_dense, projection=True),
+        ),
+        _layered("dan", "DAN", modules="WordEmbedding( Dense-(Tanh|ReLU)){1,2}", layers=_dense),
         _ordered("rnn", "RNN", modules="WordEmbeddings LastStateRNN", layers=_rnn, paper=PARAGRAM),
         _ordered(
             "irnn",

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from paranmt_hf.text.tokens import TokenTable
 
 T = TypeVar("T")
-FEW_CHARACTERS = 1024  # Characters of a call up to which its sentences are averaged one by one
-LONGEST_SINGLE = 4096  # Characters of a sentence up to which it is averaged by itself
-# Sentences of a block, which one thread averages at once; most of its words occurred in it before.
-BLOCK_SENTENCES = 8192
 REMEMBERED_CHUNKS = 120_000  # Distinct chunks of text that are remembered
 
 
@@ -79,13 +75,16 @@ class StaticAverage:
             self._single.append(single)
             return vectors
 
+        # Sentences of a block, which one thread averages at once; most of its words occurred in it before.
+        size = 8192
+
         def fill(start: int) -> None:
-            block = slice(start, start + BLOCK_SENTENCES)
+            block = slice(start, start + size)
             columns = _take(self._columns, self._new_columns)
             columns.encode_tokens(columns.tokens(sentences[block]), vectors[block])
             self._columns.append(columns)
 
-        starts = range(0, len(sentences), BLOCK_SENTENCES)
+        starts = range(0, len(sentences), size)
         if min(threads, len(starts)) > 1:
             with ThreadPoolExecutor(threads) as pool:
                 list(pool.map(fill, starts))
@@ -119,11 +118,11 @@ class StaticAverage:
         return ColumnAverage(self.tables, self.mode, self._remembered)
 
     def _are_few(self, sentences: Sequence[str]) -> bool:
-        """Whether sentences are few enough to be averaged one by one."""
-        characters = sum(map(len, sentences))
-        if characters <= FEW_CHARACTERS or (len(sentences) == 1 and characters <= LONGEST_SINGLE):
+        """Whether sentences are few enough to be averaged one by one: in characters, and the longest of them too."""
+        characters, longest = sum(map(len, sentences)), 4096
+        if characters <= 1024 or (len(sentences) == 1 and characters <= longest):
             return True
-        if "numba" in sys.modules or max(map(len, sentences)) > LONGEST_SINGLE:
+        if "numba" in sys.modules or max(map(len, sentences)) > longest:
             return False
         self._characters_left -= characters
         return self._characters_left >= 0

@@ -13,9 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
+from paranmt_hf.corpus.reading.formats import open_table
+from paranmt_hf.corpus.reading.tables import text_rows
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.evaluate import Models, NamedModel, find_models
-from paranmt_hf.evaluation.pair_set import parse_sentence, tab_separated
+from paranmt_hf.evaluation.pair_set import parse_sentence
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.hub.repository import ASSETS
@@ -45,27 +47,24 @@ class Triples:
 
 
 def read_triples(path: str | Path | None = None) -> Triples:
-    """Read triples, by default those that the package carries.
+    """Read triples from a file with the columns kind, sentence, paraphrase and other; by default those of the package.
 
-    The file is a TSV with the columns kind, sentence, paraphrase and other, whose first line names them.
+    The file may have any format of tables (docs/formats.md).
     """
-    path = CONTRAST if path is None else Path(path).expanduser()
-    (_, header), *lines = tab_separated(path, len(COLUMNS), ", ".join(COLUMNS))
-    if tuple(name.strip().lower() for name in header) != COLUMNS or not lines:
-        raise InputError(
-            f"{path}: expected a line with the names {', '.join(COLUMNS)} separated by tabs and triples below it, "
-            f"found {header} and {counted(len(lines), 'line')} below",
-            path=path,
-        )
+    table = open_table(CONTRAST if path is None else path, COLUMNS)
     columns: dict[str, list[str]] = {name: [] for name in COLUMNS}
-    for place, cells in lines:
-        if len(cells) > len(COLUMNS):
-            raise InputError(f"{place}: expected {', '.join(COLUMNS)}, found {counted(len(cells), 'column')}")
-        for name, cell in zip(COLUMNS, cells, strict=True):
-            columns[name].append(parse_sentence(cell, place, f"the column {name}"))
-    if ALL in columns["kind"]:
-        raise InputError(f"{path} names a kind {ALL!r}, which the row of all triples is called; choose another name")
-    return Triples(path.stem, *columns.values())
+    if set(COLUMNS) <= set(table.names):
+        for place, cells in text_rows(table, COLUMNS):
+            for name, cell in zip(COLUMNS, cells, strict=True):
+                columns[name].append(parse_sentence(cell, place, f"the column {name}"))
+    if not columns["kind"] or ALL in columns["kind"]:
+        raise InputError(
+            f"{table.path}: expected triples in the columns {', '.join(COLUMNS)}, of other kinds than {ALL!r}, which "
+            f"the row of all triples is called; found the columns {', '.join(table.names) or table.width} and "
+            f"{counted(len(columns['kind']), 'triple')}",
+            path=table.path,
+        )
+    return Triples(table.path.stem, *columns.values())
 
 
 def evaluate_contrast(models: Models, *, data: str | Path | None = None) -> Evaluation:
@@ -76,8 +75,8 @@ def evaluate_contrast(models: Models, *, data: str | Path | None = None) -> Eval
 
     Args:
         models: Folders or Hub ids of encoders; `small` and `base` are those of the package.
-        data: TSV file with triples of your own, whose first line names the columns kind, sentence, paraphrase and
-            other; 180 triples that the package carries if left out.
+        data: File with triples of your own, such as TSV, with the columns kind, sentence, paraphrase and other; 180
+            triples that the package carries if left out.
     """
     triples = read_triples(data)
     notes = ["Closer: the paraphrase is closer than the other sentence; cosine difference: the mean of the two."]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,7 +14,7 @@ from paranmt_hf.evaluation.baselines import BaselineName, baseline
 from paranmt_hf.evaluation.correlation import RESAMPLES
 from paranmt_hf.evaluation.finished_tasks import FinishedTasks, folder_of_tasks
 from paranmt_hf.evaluation.paper_tables import TABLES, PaperTable
-from paranmt_hf.evaluation.results import Evaluation, Results, differences
+from paranmt_hf.evaluation.results import Evaluation, Results, difference_table
 from paranmt_hf.evaluation.similarities import PairSimilarity
 from paranmt_hf.evaluation.speed import Speed, encoding_speed
 from paranmt_hf.evaluation.sts import evaluate_sts
@@ -137,7 +138,7 @@ def evaluate(
     sets = sets_of(data)
 
     def sentences() -> list[str]:
-        return [text for each in sets for text in (*each.left, *each.right)]
+        return list(chain.from_iterable(each.sentences for each in sets))
 
     results = []
     for model in find_models(models, baselines=baselines, vectors=vectors, averages=averages, sentences=sentences):
@@ -151,7 +152,7 @@ def evaluate(
             settings = {**result.settings, "bytes": size, "stored": precision}
             results.append(replace(result, weights=model.weights, settings=settings))
     several = len(results) > 1 and bool(results[0].tables["Year"])
-    return Evaluation(results, (*([differences] if several else []), *(TABLES[name] for name in tables)))
+    return Evaluation(results, (*([difference_table] if several else []), *(TABLES[name] for name in tables)))
 
 
 def _saved_and_loaded(encoder: Any) -> tuple[Any, int]:  # noqa: ANN401 - an encoder
@@ -205,10 +206,9 @@ def transfer(
     folder = folder_of_tasks(out, sources) if out is not None else None
     found, left_out = read_tasks(data, tasks)
     config = config or TransferConfig()
-    parts = [part for task in found for part in task.parts.values()]
 
     def sentences() -> list[str]:
-        return [sentence for part in parts for side in part.sides for sentence in side]
+        return list(chain.from_iterable(task.sentences for task in found))
 
     results: list[Results] = []
     for model in find_models(models, vectors=vectors, averages=averages, sentences=sentences):

@@ -55,8 +55,9 @@ def evaluate_mteb(
     """
     require("mteb", "mteb")
     names = listed(models)
-    if not names:
-        raise InputError("name a model to evaluate", option="models")
+    if not names or not tasks:
+        option = "tasks" if names else "models"
+        raise InputError("name a model to evaluate, and a task of mteb such as STS12", option=option)
     # Everything is found before the first task runs, so that a wrong name costs no finished result.
     chosen = find_tasks([tasks] if isinstance(tasks, str) else tasks, languages)
     located = [locate(name) for name in names]
@@ -91,8 +92,6 @@ def quiet_mteb() -> Iterator[None]:
 
 def find_tasks(names: Sequence[str], languages: Sequence[str]) -> list[AbsTask]:
     """Find tasks by names of tasks or benchmarks; multilingual ones are restricted to `languages`."""
-    if not names:
-        raise InputError("name a task of mteb, such as STS12", option="tasks")
     found: dict[str, AbsTask] = {}
     with quiet_mteb():
         for given in names:

@@ -12,7 +12,7 @@ from paranmt_hf.corpus.reading.heading import is_number
 from paranmt_hf.corpus.reading.tables import Table, text_rows
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.pair_set import ScoredPair, StsSet, collect
-from paranmt_hf.util.packed import plain_name
+from paranmt_hf.util.packed import unpacked_name
 from paranmt_hf.util.wording import counted
 
 COLUMNS = ("score", "sentence1", "sentence2")
@@ -43,7 +43,7 @@ def read_pair_file(path: Path, name: str | None = None) -> StsSet:
     parts = np.array([pair.part for pair in pairs if pair.score.strip()], np.str_)
     names = np.unique(parts).tolist()
     subsets = {part: parts == part for part in names if part} if 1 < len(names) <= MAX_PARTS else {}
-    return collect(name or Path(plain_name(path)).stem, pairs, path, subsets=subsets)
+    return collect(name or Path(unpacked_name(path)).stem, pairs, path, subsets=subsets)
 
 
 def read_pairs(table: Table) -> list[ScoredPair]:

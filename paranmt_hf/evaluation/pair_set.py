@@ -48,10 +48,15 @@ class StsSet:
         return f"{self.year} {self.name}" if self.year else self.name
 
     @property
+    def sentences(self) -> list[str]:
+        """All first sentences, then all second ones."""
+        return self.left + self.right
+
+    @property
     def checksum(self) -> str:
         """SHA-256 of sentences and gold scores."""
         digest = hashlib.sha256(np.ascontiguousarray(self.gold, np.float64).tobytes())
-        for sentence in (*self.left, *self.right):
+        for sentence in self.sentences:
             digest.update(f"{sentence}\n".encode())
         return digest.hexdigest()
 

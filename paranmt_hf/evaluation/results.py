@@ -281,7 +281,7 @@ def check_same_data(results: Sequence[Results]) -> None:
             )
 
 
-def differences(results: Sequence[Results]) -> str:
+def difference_table(results: Sequence[Results]) -> str:
     """Write a table of the mean absolute differences of results on STS."""
     names = [each.model for each in results]
     values = Evaluation(list(results)).mean_absolute_differences()

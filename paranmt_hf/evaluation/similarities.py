@@ -50,15 +50,15 @@ def pair_similarities(encoder: Encoder | PairSimilarity, left: list[str], right:
 
 def _from_vectors(encoder: Encoder, left: list[str], right: list[str], name: str) -> Similarities:
     rows: dict[str, int] = {}
-    sides = [np.array([rows.setdefault(text, len(rows)) for text in side], np.int64) for side in (left, right)]
+    places = np.array([rows.setdefault(text, len(rows)) for text in [*left, *right]], np.int64)
+    left_rows, right_rows = np.split(places, 2)
     sentences = list(rows)
     encoder = fitted(encoder, sentences)
-    vectors = encoded(encoder, sentences, name)
+    vectors = vectors_of(encoder, sentences, name)
     zero = (~np.any(vectors != 0, axis=1)).astype(np.int64)
     unknown = np.zeros_like(zero)
     if hasattr(encoder, "known_tokens"):
         unknown += np.asarray(encoder.known_tokens(sentences)) == 0
-    left_rows, right_rows = sides
     return Similarities(
         values=pair_cosines(vectors, left_rows, right_rows),
         zeros=zero[left_rows] + zero[right_rows],
@@ -66,7 +66,7 @@ def _from_vectors(encoder: Encoder, left: list[str], right: list[str], name: str
     )
 
 
-def encoded(encoder: Encoder, sentences: list[str], name: str) -> np.ndarray:
+def vectors_of(encoder: Encoder, sentences: list[str], name: str) -> np.ndarray:
     """Encode sentences into vectors [sentence, dimension], whose shape is checked; `name` is for errors."""
     vectors = np.asarray(encoder.encode(sentences))
     if vectors.ndim != 2 or len(vectors) != len(sentences):

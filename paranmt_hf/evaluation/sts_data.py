@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -238,11 +239,11 @@ def read_sick(folder: Path) -> StsSet:
     PARAGRAM-PHRASE (arXiv:1511.08198) reports the test part, Sent2Vec (arXiv:1703.02507, table 2) both.
     """
     parts = {part: read_relatedness(folder / name) for part, name in SICK_FILES.items() if (folder / name).exists()}
-    sentences = [sides for rows in parts.values() for sides, _ in rows]
-    gold = np.array([gold for rows in parts.values() for _, gold in rows], np.float64)
-    of_part = np.repeat(list(parts), [len(rows) for rows in parts.values()])
+    sentences, gold = zip(*chain.from_iterable(parts.values()), strict=True)
     left, right = map(list, zip(*sentences, strict=True))
-    return StsSet(SICK, left, right, gold, subsets={part: of_part == part for part in parts})
+    of_part = np.repeat(list(parts), list(map(len, parts.values())))
+    subsets = {part: of_part == part for part in parts}
+    return StsSet(SICK, left, right, np.array(gold, np.float64), subsets=subsets)
 
 
 def read_pit(folder: Path) -> StsSet:
@@ -328,8 +329,8 @@ def read_scored_pairs(data: str | Path) -> StsSet:
     elif any((folder / "sts-dev.csv").exists() for folder in (path, path / "STSBenchmark")):
         return development_set(path)
     elif path.is_dir() and (files := sorted(path.rglob("*.parquet"))):
-        rows = [row for file in files for row in read_pairs(open_table(file))]
-        pairs = collect(path.resolve().name, rows, path)
+        rows = [read_pairs(open_table(file)) for file in files]
+        pairs = collect(path.resolve().name, list(chain.from_iterable(rows)), path)
     elif is_id(str(data).partition(":")[0]) and not Path(data).parent.exists():
         name, _, split = str(data).partition(":")
         pairs = read_hub(name, split=split or "validation")

@@ -17,7 +17,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.finished_tasks import FinishedTasks
 from paranmt_hf.evaluation.results import Results, Row, write_figure
-from paranmt_hf.evaluation.similarities import encoded, pair_cosines
+from paranmt_hf.evaluation.similarities import pair_cosines, vectors_of
 from paranmt_hf.evaluation.transfer_data import TaskPart, TransferTask, read_tasks
 from paranmt_hf.evaluation.transfer_heads import (
     GRIDS,
@@ -142,7 +142,7 @@ class _VectorStore:
 
     def encode(self, task: TransferTask) -> None:
         """Encode the sentences of a task, unless they are those of the previous one."""
-        sentences = dict.fromkeys(sentence for part in task.parts.values() for side in part.sides for sentence in side)
+        sentences = dict.fromkeys(task.sentences)
         if sentences.keys() == self._rows.keys():
             return
         self._rows = {sentence: row for row, sentence in enumerate(sentences)}
@@ -157,7 +157,7 @@ class _VectorStore:
             self.vectors /= np.linalg.norm(self.vectors, axis=1).mean()
 
     def _block(self, encoder: Encoder, texts: list[str], task: str) -> np.ndarray:
-        vectors = encoded(encoder, texts, task).astype(np.float32, copy=False)
+        vectors = vectors_of(encoder, texts, task).astype(np.float32, copy=False)
         if not (finite := np.isfinite(vectors).all(axis=1)).all():
             broken = texts[int(np.argmin(finite))]
             raise InputError(f"{task}: the vector of {broken[:60]!r} is not finite, so the model cannot be evaluated")

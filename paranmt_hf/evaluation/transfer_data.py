@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -37,6 +38,11 @@ class TaskPart:
     def __len__(self) -> int:
         return len(self.labels)
 
+    @property
+    def sentences(self) -> list[str]:
+        """The sentences of all sides, one side after the other."""
+        return list(chain.from_iterable(self.sides))
+
 
 @dataclass(frozen=True)
 class TransferTask:
@@ -49,13 +55,17 @@ class TransferTask:
     notes: tuple[str, ...] = ()  # Sentences that a reader of its result must know
 
     @property
+    def sentences(self) -> list[str]:
+        """The sentences of all parts."""
+        return list(chain.from_iterable(part.sentences for part in self.parts.values()))
+
+    @property
     def checksum(self) -> str:
         """SHA-256 of sentences and labels."""
         digest = hashlib.sha256()
         for part in self.parts.values():
             digest.update(np.ascontiguousarray(part.labels, np.float64).tobytes())
-            for side in part.sides:
-                digest.update("".join(f"{sentence}\n" for sentence in side).encode())
+            digest.update("".join(f"{sentence}\n" for sentence in part.sentences).encode())
         return digest.hexdigest()
 
 
@@ -134,7 +144,9 @@ def _read_task(name: str, folder: Path) -> TransferTask | None:
         raise InputError(f"{folder} holds no {missing[0]}, but {beside}; get the files of {name} again")
     splits = {split: _read_rows(path, layout) for split, path in files.items()}
     if layout.way == "nested":
-        rows = [(sentences, float(split == "positive")) for split in splits for sentences, _ in splits[split]]
+        rows: list[Row] = []
+        for split, own in splits.items():
+            rows += [(sentences, float(split == "positive")) for sentences, _ in own]
         parts = {"all": _part(rows, layout)}
     else:
         parts = {str(split): _part(rows, layout) for split, rows in splits.items()}
@@ -180,9 +192,9 @@ def _read_rows(path: Path, layout: _Layout) -> list[Row]:
 def _part(rows: list[Row], layout: _Layout) -> TaskPart:
     """Sort rows in SentEval's order, shortest first, so that equal files give its folds."""
     rows = sorted(rows, key=lambda row: (*(len(sentence.split()) for sentence in row[0]), row[1]))
-    sides = tuple([sentences[side] for sentences, _ in rows] for side in range(len(rows[0][0])))
+    items, labels = zip(*rows, strict=True)
     kind = np.float64 if layout.way == "relatedness" else np.int64
-    return TaskPart(sides, np.array([label for _, label in rows], kind))
+    return TaskPart(tuple(map(list, zip(*items, strict=True))), np.array(labels, kind))
 
 
 _MRPC = ("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String")

@@ -21,7 +21,6 @@ NETWORK = ("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3", "s
 TOKEN = re.compile(r"\b(?:hf|api_org)_\w{8,}|\bBearer\s+\S+")
 # What follows the path of an address may be a signature that lets its bearer in.
 SIGNATURE = re.compile(r"(https?://[^\s?]+)\?\S+")
-MAX_CHARACTERS = 300  # Characters of a message that are shown
 ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
@@ -169,7 +168,7 @@ def _first_line(text: str) -> str:
     text = SIGNATURE.sub(r"\1", TOKEN.sub("(token)", text)).strip()
     if not text:
         return "no reason was given"
-    return textwrap.shorten(text.splitlines()[0].rstrip("."), MAX_CHARACTERS, placeholder=" ...")
+    return textwrap.shorten(text.splitlines()[0].rstrip("."), 300, placeholder=" ...")
 
 
 def check_download(path: Path, name: str) -> None:

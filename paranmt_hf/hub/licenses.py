@@ -11,8 +11,7 @@ from typing import Any
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import CARRIED, folder_of
 
-# When the table below was last compared with https://huggingface.co/docs/hub/repositories-licenses.
-AS_OF = "August 2026"
+# Those of https://huggingface.co/docs/hub/repositories-licenses, whose date an error below names.
 IDS = frozenset(
     """
     apache-2.0 mit openrail bigscience-openrail-m creativeml-openrail-m bigscience-bloom-rail-1.0 bigcode-openrail-m
@@ -70,7 +69,7 @@ class License:
         near = difflib.get_close_matches(plain, sorted(IDS - {OTHER}), 3, 0.6)
         meant = f"did you mean {' or '.join(near)}? If not, " if near else ""
         raise InputError(
-            f"{text!r} is not a licence id of the Hub (its list of {AS_OF}): {meant}{EXPECTED}", option="license"
+            f"{text!r} is not a licence id of the Hub (its list of August 2026): {meant}{EXPECTED}", option="license"
         )
 
     @classmethod

@@ -213,7 +213,7 @@ def publish(
     files["README.md"] = card.encode()
     if plan.verify is not None:
         with tempfile.TemporaryDirectory() as copy:
-            write_files(files, Path(copy))
+            lay_out(files, Path(copy))
             plan.verify(Path(copy))
     publication = Publication(
         target,
@@ -250,7 +250,7 @@ def without_options(content: Content) -> Content:
     return as_bytes(values)
 
 
-def write_files(files: Mapping[str, Content], folder: Path) -> None:
+def lay_out(files: Mapping[str, Content], folder: Path) -> None:
     """Write the files of a repository into a folder."""
     for path, content in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)

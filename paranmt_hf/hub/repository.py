@@ -29,22 +29,11 @@ CARRIED: dict[ModelKind, tuple[str, ...]] = {"encoder": ("small", "base"), "tran
 # The default encoder. It is a path because a folder `small` of the user makes the name ambiguous, but not the default.
 SMALL = ASSETS / "small"
 
-LISTED = 3  # Files that an error names
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt", "*.h5", "*.msgpack", "*.ot")
-# What the trainers of transformers write next to the weights of a checkpoint; no loader of a model reads it.
-OF_TRAINERS = ("optimizer.pt", "scheduler.pt", "scaler.pt", "rng_state*.pth", "training_args.bin")
-CODE = ("*.py",)
 SETTINGS_FILE = "config_sentence_transformers.json"  # Settings of a whole encoder
 CALIBRATION_FILE = "calibration.json"  # It changes no vector, so neither checksum nor loaders see it
 # Endings of the files that make up a model: what its checksum is over, and what its loaders get to see.
 SUFFIXES = (".json", ".safetensors", ".spm", ".model", ".txt", ".codes")
-# Names of weights in safetensors files, what names of scales of quantised ones end in, and numbers that no weights are
-_WEIGHT = re.compile(r"(^|\.)(weight|bias)(_\w+)?$")
-_SCALES = ("scale", "scales", "SCB", "absmax")
-_INTEGERS = ("I16", "I32", "I64", "U16", "U32", "U64", "BOOL")
-_SMALL_INTEGERS = ("I8", "U8")
-# Settings by which the configuration of a module makes the loader read something else than the model's own files.
-LEADING_OUT = ("tokenizer_name_or_path", "processor_name", "tokenizer_file", "kernel_config", "use_kernels")
 
 
 @dataclass(frozen=True)
@@ -96,7 +85,7 @@ def locate(model: str | Path | Model | None, revision: str | None = None, *, kin
     _check_id(name, kind)
     from huggingface_hub import snapshot_download
 
-    ignored = [*PICKLES, *CODE, "onnx/*", "openvino/*"]
+    ignored = [*PICKLES, "*.py", "onnx/*", "openvino/*"]
     with fetching(name, "model", revision):
         fetched = Path(snapshot_download(name, revision=revision, ignore_patterns=ignored))
     _check_safe(fetched)
@@ -198,8 +187,10 @@ def _refuse_leading_out(path: Path) -> None:
         for name in weight_map.values() if isinstance(weight_map, dict) else ():
             if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
                 raise InputError(f"{path} names the weights {name!r}; expected a .safetensors file in that folder")
+    # Settings by which the configuration of a module makes the loader read other files than the model's own.
+    leading_out = ("tokenizer_name_or_path", "processor_name", "tokenizer_file", "kernel_config", "use_kernels")
     for key, value in _entries(_json_or_none(path)) if path.match("sentence_*config.json") else ():
-        if key in LEADING_OUT and value:
+        if key in leading_out and value:
             raise InputError(f"{path} sets {key!r}, which leads out of the model; remove it")
 
 
@@ -210,16 +201,18 @@ def _refuse_integers(path: Path) -> None:
     # A damaged file is reported when it is loaded.
     with suppress(SafetensorError, OSError), safe_open(path, "np") as file:
         names = list(file.keys())
-        scaled = any(name.endswith(_SCALES) for name in names)
+        # What names of scales of quantised weights end in.
+        scaled = any(name.endswith(("scale", "scales", "SCB", "absmax")) for name in names)
         for name in names:
-            if not _WEIGHT.search(name):
+            if not re.search(r"(^|\.)(weight|bias)(_\w+)?$", name):
                 continue
             part = file.get_slice(name)
             kind = part.get_dtype()
             if "bias" in name.rpartition(".")[2] and len(part.get_shape()) > 1:
                 # GPT-Neo and others save the mask of attention under this name.
                 continue
-            if kind in _INTEGERS or (kind in _SMALL_INTEGERS and not scaled):
+            rounded = ("I16", "I32", "I64", "U16", "U32", "U64", "BOOL") + (() if scaled else ("I8", "U8"))
+            if kind in rounded:
                 raise InputError(
                     f"{path}: the weights {name!r} are whole numbers ({kind}) without a scale, so they were rounded; "
                     "save the model with floating-point weights",
@@ -284,33 +277,30 @@ def _checksum_of(folder: Path, files: Sequence[Path]) -> str:
     """Checksum over the names and contents of files."""
     digest = hashlib.sha256()
     for path in files:
-        found = checksum(path) if path.name != SETTINGS_FILE else _settings_checksum(path)
+        settings = _json_or_none(path) if path.name == SETTINGS_FILE else None
+        if isinstance(settings, dict):
+            # Without the versions of libraries.
+            settings.pop("__version__", None)
+            found = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+        else:
+            found = checksum(path)
         digest.update(f"{path.relative_to(folder).as_posix()} {found}\n".encode())
     return digest.hexdigest()
 
 
-def _settings_checksum(path: Path) -> str:
-    """Checksum of the settings of an encoder without the versions of libraries."""
-    settings = _json_or_none(path)
-    if not isinstance(settings, dict):
-        return checksum(path)
-    settings.pop("__version__", None)
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
-
-
 def _is_pickle(path: Path) -> bool:
     """Whether a file may hold weights as a pickle."""
-    if any(path.match(pattern) for pattern in OF_TRAINERS):
-        return False
-    return any(path.match(pattern) for pattern in PICKLES)
+    # Trainers of transformers write these next to the weights of a checkpoint, and no loader of a model reads them.
+    of_trainers = ("optimizer.pt", "scheduler.pt", "scaler.pt", "rng_state*.pth", "training_args.bin")
+    return any(map(path.match, PICKLES)) and not any(map(path.match, of_trainers))
 
 
 def _advice(folder: Path, pickles: list[Path]) -> str:
     if not pickles and not any((folder / name).is_file() for name in ("modules.json", "config.json")):
         return f"{folder} is not a model: there is no modules.json (of encoders) or config.json in it"
-    names = ", ".join(path.relative_to(folder).as_posix() for path in pickles[:LISTED])
-    if len(pickles) > LISTED:
-        names += f" and {len(pickles) - LISTED} more"
+    names = ", ".join(path.relative_to(folder).as_posix() for path in pickles[:3])
+    if len(pickles) > 3:
+        names += f" and {len(pickles) - 3} more"
     if not pickles:
         return f"{folder} holds no weights; expected the folder of a model, with model.safetensors in it"
     holds = f"weights in {names}, which is not read because it can run code"

@@ -140,9 +140,9 @@ def _upload(client: HfApi, files: RepositoryFiles, target: Target) -> Published:
     refs = client.list_repo_refs(target.name, repo_type=target.kind)
     tags = {tag.name: tag.target_commit for tag in refs.tags}
     head = client.repo_info(target.name, repo_type=target.kind, revision=target.revision).sha
-    changed = differences(client, files, target)
+    changed = changed_paths(client, files, target)
     if target.tag is not None and target.tag in tags and (changed or tags[target.tag] != head):
-        if not differences(client, files, replace(target, revision=target.tag)):
+        if not changed_paths(client, files, replace(target, revision=target.tag)):
             # The version holds these files, and the branch has gone on.
             return Published(target, tags[target.tag], target.tag)
         raise InputError(
@@ -159,7 +159,7 @@ def _upload(client: HfApi, files: RepositoryFiles, target: Target) -> Published:
     return Published(target, commit, tag, changed)
 
 
-def differences(client: HfApi, files: RepositoryFiles, target: Target) -> list[str]:
+def changed_paths(client: HfApi, files: RepositoryFiles, target: Target) -> list[str]:
     """Paths to add, change or remove."""
     tree = client.list_repo_tree(target.name, repo_type=target.kind, revision=target.revision, recursive=True)
     remote: dict[str, Json] = {entry.path: entry for entry in tree if hasattr(entry, "blob_id")}

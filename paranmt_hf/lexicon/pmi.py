@@ -38,11 +38,8 @@ from paranmt_hf.lexicon.word_sets import LexiconWords, WordSets
 from paranmt_hf.util.files import replacing, writing
 
 BITS = 21  # Bits of each of the three counts; a pair of sentences adds at most 2 to the middle one
-MASK = 2**BITS - 1
 # What a word adds to S, by the sides that it is on: none, reference, translation, both.
 WEIGHTS = np.array([0, 1, 2**BITS, 2**BITS + 1], np.int64)
-# Memory for each entry of what is kept: the sum, and while two are added these and the sum, 12 bytes each.
-ENTRY_BYTES = 36
 GROUP_ROWS = 250_000  # A row group is what is read to find the paraphrases of a word
 FOLDER, TABLE = "runs", "lexicon.parquet"
 
@@ -85,7 +82,8 @@ def count_word_pairs(
     # Frequent words first, so that most additions of a product are close in memory, which takes a third less time.
     by_frequency = np.argsort(-(sets.words.references + sets.words.translations), kind="stable").astype(np.int32)
     for matrix in _matrices(sets, first, by_frequency, min(products, run_pairs)):
-        if sums.entries * ENTRY_BYTES >= memory or last + matrix.shape[0] - first > run_pairs:
+        # What is kept is the sum, and while two are added these and the sum, 12 bytes each for an entry.
+        if sums.entries * 36 >= memory or last + matrix.shape[0] - first > run_pairs:
             _write_run(folder, first, last, sums.total(), by_frequency)
             first, sums = last, _Sums()
         product = matrix.T.tocsr() @ matrix
@@ -194,7 +192,7 @@ def _summed(keys: np.ndarray, packed: np.ndarray, words: int) -> pa.Table:
     word, other = np.divmod(keys[starts], words)
     columns = {"word": word, "other": other}
     for name, shift in (("references", 0), ("across", BITS), ("translations", 2 * BITS)):
-        columns[name] = np.add.reduceat((packed >> shift) & MASK, starts) if len(starts) else packed
+        columns[name] = np.add.reduceat((packed >> shift) & (2**BITS - 1), starts) if len(starts) else packed
     return pa.table(columns).filter(pa.array(word != other))
 
 
@@ -222,8 +220,6 @@ SCHEMA = pa.schema(
         pa.field("adjusted_pmi", pa.float32(), nullable=False),
     ]
 )
-# Columns with repeating values; for the others a dictionary takes time and space.
-REPEATING = [field.name for field in SCHEMA if not pa.types.is_floating(field.type)]
 
 
 def word_pair_table(counts: pa.Table, words: LexiconWords, vocabulary: pa.Array) -> pa.Table:
@@ -253,10 +249,12 @@ def write_word_pairs(
     returned.
     """
     vocabulary = pa.array(words.words, pa.string())
+    # For values that do not repeat a dictionary takes time and space.
+    repeating = [field.name for field in SCHEMA if not pa.types.is_floating(field.type)]
     rows = 0
     with (
         replacing(folder / TABLE) as aside,
-        pq.ParquetWriter(aside, SCHEMA, use_dictionary=REPEATING, compression="zstd", store_schema=False) as writer,
+        pq.ParquetWriter(aside, SCHEMA, use_dictionary=repeating, compression="zstd", store_schema=False) as writer,
     ):
         kept = (counts.filter(pc.greater_equal(counts["across"], min_count)) for counts in ranges)
         for table in row_groups(word_pair_table(counts, words, vocabulary) for counts in kept):

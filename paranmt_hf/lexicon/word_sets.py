@@ -20,8 +20,7 @@ from paranmt_hf.util.files import replacing, write_bytes
 from paranmt_hf.util.records import read_json
 
 # A word of a pair of sentences is written as its number times 4, plus the sides that it is on.
-REFERENCE, TRANSLATION = 1, 2
-SIDE_BITS = 2
+REFERENCE, TRANSLATION, SIDE_BITS = 1, 2, 2
 SETS, ROWS, WORDS, DONE = "sets.arrow", "rows.int32", "words.parquet", "sets.json"
 BLOCK_PAIRS = 100_000  # Pairs of sentences that are read at once
 SCHEMA = pa.schema({"words": pa.list_(pa.int32())})

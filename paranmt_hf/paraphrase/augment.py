@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
@@ -16,24 +16,28 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
+from paranmt_hf.corpus.jobs.shards import Manifest, cut_into_shards
+from paranmt_hf.corpus.reading.arrow_tables import rebatch
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.normalisation import normalise
 from paranmt_hf.corpus.reading.pairs import plain
+from paranmt_hf.corpus.reading.tables import Table
 from paranmt_hf.corpus.statistics.draws import lottery
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.paraphrase_file import (
     PACKAGES,
-    SCHEMA,
+    SHARD_ROWS,
     ParaphraseStage,
     TableWriter,
     cut_shards,
     holds_paraphrases,
     without_lines,
 )
+from paranmt_hf.text.identity import distinct_rows, hash_texts
 from paranmt_hf.util.files import check_regular, result_file
-from paranmt_hf.util.markers import Advanced, Count, Group
+from paranmt_hf.util.markers import Advanced, Count, Group, Without
 from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run
 from paranmt_hf.util.settings import Settings
@@ -41,7 +45,7 @@ from paranmt_hf.util.wording import brief, counted
 
 logger = logging.getLogger(__name__)
 LABELLED_SUFFIXES = (".tsv", ".csv", ".jsonl", ".parquet")
-NO_LIMIT = sys.maxsize  # Quota of a label without one
+COLUMNS = ["text", "label", "index", "score", "rank"]
 
 
 @dataclass(frozen=True)
@@ -59,65 +63,79 @@ class LabelledColumns(Settings):
 
 @dataclass(frozen=True)
 class LabelledSentences:
-    """Labelled sentences of a file.
+    """A file of labelled sentences, which is read when its rows are needed.
 
     Attributes:
-        rows: Columns `index` (row of the file, from 0), `source` (white space normalised) and `label` (text or int64).
-        text: Name of the column of sentences; `text` if the file has no names.
-        label: Name of the column of labels; `label` if the file has no names.
-        identity: Everything that determines the rows, as JSON values.
+        table: The file.
+        columns: Columns of the sentences and labels.
     """
 
-    rows: pa.Table
-    text: str
-    label: str
-    identity: dict[str, Any]
+    table: Table
+    columns: LabelledColumns
 
+    @classmethod
+    def open(cls, path: str | Path, columns: LabelledColumns | None = None) -> Self:
+        """Find the columns of a file."""
+        columns, path = columns or LabelledColumns(), Path(path).expanduser()
+        check_regular(path)
+        table = open_table(path, [columns.text, columns.label])
+        if table.position(columns.text) == table.position(columns.label):
+            raise InputError(
+                f"{path}: text and label are both the column {columns.text!r}; name two columns",
+                option="columns",
+                path=path,
+            )
+        return cls(table, columns)
 
-def read_labelled(path: str | Path, columns: LabelledColumns | None = None) -> LabelledSentences:
-    """Read labelled sentences; rows without text and label, such as blank lines, are counted and left out."""
-    columns, path = columns or LabelledColumns(), Path(path).expanduser()
-    check_regular(path)
-    table = open_table(path, [columns.text, columns.label])
-    places = [table.position(columns.text), table.position(columns.label)]
-    if places[0] == places[1]:
-        raise InputError(
-            f"{path}: text and label are both the column {columns.text!r}; name two columns",
-            option="columns",
-            path=path,
-        )
-    numbers = [] if columns.label in table.texts else [columns.label]
-    indices: list[int] = []
-    texts: list[str | None] = []
-    labels: list[str | int] = []
-    read = 0
-    for piece in table.pieces([columns.text, columns.label], numbers=numbers):
-        rows = zip(*(column.to_pylist() for column in piece.columns), strict=True)
-        for number, (text, label) in enumerate(rows, piece.first):
-            if text is not None or label is not None:
-                place = f"{piece.where}{number}"
-                indices.append(read)
-                texts.append(None if text is None else _decoded(text, place, path))
-                labels.append(_label(label, place, path))
-            read += 1
-    if not indices:
-        raise InputError(f"{path} has no row; expected labelled sentences", path=path)
-    if len({type(label) for label in labels}) > 1:
-        raise InputError(
-            f"{path}: the column {columns.label!r} has text and numbers; write all labels as text, or all as numbers",
-            option="columns",
-            path=path,
-        )
-    if read > len(indices):
-        logger.warning(f"warning: {path}: {counted(read - len(indices), 'row')} without text and label were left out")
-    sources = normalise(pa.array(texts, pa.string()))
-    names = table.names
-    return LabelledSentences(
-        pa.table({"index": indices, "source": sources, "label": labels}),
-        names[places[0]] if names else "text",
-        names[places[1]] if names else "label",
-        {**table.identity, "text": columns.text, "label": columns.label},
-    )
+    @property
+    def names(self) -> tuple[str, str]:
+        """Names of both columns; `text` and `label` if the file has no names."""
+        if not self.table.names:
+            return "text", "label"
+        text, label = (self.table.names[self.table.position(name)] for name in (self.columns.text, self.columns.label))
+        return text, label
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Everything that determines the rows, as JSON values."""
+        return {**self.table.identity, "text": self.columns.text, "label": self.columns.label}
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Read the rows; those without text and label, such as blank lines, are counted and left out.
+
+        Yields tables of `index` (row of the file, from 0), `source` (white space normalised) and `label` (text or
+        int64).
+        """
+        path, names = self.table.path, [self.columns.text, self.columns.label]
+        numbers = [] if self.columns.label in self.table.texts else names[1:]
+        read = kept = 0
+        kinds: set[type] = set()
+        for piece in self.table.pieces(names, numbers=numbers):
+            indices: list[int] = []
+            texts: list[str | None] = []
+            labels: list[str | int] = []
+            for number, (text, label) in enumerate(zip(*map(pa.Array.to_pylist, piece.columns), strict=True)):
+                if text is not None or label is not None:
+                    place = f"{piece.where}{piece.first + number}"
+                    indices.append(read + number)
+                    texts.append(None if text is None else _decoded(text, place, path))
+                    labels.append(_label(label, place, path))
+            kinds.update(map(type, labels))
+            if len(kinds) > 1:
+                raise InputError(
+                    f"{path}: the column {names[1]!r} has text and numbers; write all labels as text, or all as "
+                    "numbers",
+                    option="columns",
+                    path=path,
+                )
+            read += len(piece.columns[0])
+            kept += len(labels)
+            if labels:
+                yield pa.table({"index": indices, "source": normalise(pa.array(texts, pa.string())), "label": labels})
+        if not kept:
+            raise InputError(f"{path} has no row; expected labelled sentences", path=path)
+        if read > kept:
+            logger.warning(f"warning: {path}: {counted(read - kept, 'row')} without text and label were left out")
 
 
 def _decoded(value: bytes, place: str, path: Path) -> str:
@@ -127,14 +145,16 @@ def _decoded(value: bytes, place: str, path: Path) -> str:
         raise InputError(f"{place} is not UTF-8; convert the file to UTF-8", option="columns", path=path) from None
 
 
-def _label(value: bytes | float | None, place: str, path: Path) -> str | int:
-    """Convert a label to text or a whole number; JSON is read in double precision, exact up to 53 bits."""
+def _label(value: object, place: str, path: Path) -> str | int:
+    """Convert a label to text or a whole number; one of double precision is exact up to 53 bits."""
     if isinstance(value, bytes) and value:
         return _decoded(value, place, path)
-    if isinstance(value, int | float) and abs(value) <= (1 << 53) and value == int(value):
+    if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
+        return value
+    if isinstance(value, float) and abs(value) <= 1 << 53 and value == int(value):
         return int(value)
     raise InputError(
-        f"{place}: expected a label, text or a whole number of 53 bits or less, found {brief(value)}",
+        f"{place}: expected a label, text or a whole number of 64 bits, found {brief(value)}",
         option="columns",
         path=path,
     )
@@ -194,9 +214,11 @@ def augment(
     model: str | Path,
     columns: Annotated[LabelledColumns | None, Group()] = None,
     config: AugmentConfig | None = None,
-    decoding: Annotated[ParaphraseConfig | None, Group()] = None,
+    decoding: Annotated[
+        ParaphraseConfig | None, Group(), Without("has_template", "trees", "keep_copies", "max_mutual_overlap")
+    ] = None,
     scorer: Annotated[str | Path | None, Advanced] = None,
-    engine: Annotated[EngineConfig | None, Group(), Advanced] = None,
+    engine: Annotated[EngineConfig | None, Group(), Without("kind", "gpus"), Advanced] = None,
 ) -> AugmentedFile:
     """Add paraphrases to labelled sentences.
 
@@ -224,39 +246,32 @@ def augment(
     stage = ParaphraseStage(str(model), decoding, NamedEncoder.of(scorer), engine.threads)
     # The model is checked before the file is read, which may take long.
     settings = stage.identity
-    source = read_labelled(file, columns)
-    if taken := {source.text, source.label} & {"original", "index", "score"}:
+    source = LabelledSentences.open(file, columns)
+    if taken := {*source.names} & {"original", "index", "score"}:
         raise InputError(
             f"{file}: the column {taken.pop()!r} has the name of one that is added; rename it",
             option="columns",
             path=Path(file),
         )
-    labels = source.rows["label"].cast(pa.string())
-    if out.name.endswith(".tsv") and pc.any(pc.match_substring_regex(labels, r"[\t\r\n]")).as_py():
-        raise InputError(
-            f"{file} has a {source.label!r} with a tab or a line break, which TSV cannot hold; write .jsonl, .csv or "
-            ".parquet",
-            option="out",
-            path=out,
-        )
     identity = as_json({**settings, "augment": config, "input": source.identity})
 
     def make(work: Path, path: Path) -> AugmentedFileRecord:
-        originals = source.rows
-        quotas = _quotas(originals, config)
-        wanting = pa.array([label for label, quota in quotas.items() if quota], pa.string())
-        short = originals.filter(pc.is_in(originals["label"].cast(pa.string()), wanting))
-        # One without text is an empty sentence.
-        short = short.set_column(1, "source", short["source"].fill_null(""))
-        cut = cut_shards(iter([short]), work / "input", identity, engine)
+        originals = _cut_originals(source, out, work / "originals", identity, engine)
+        counts: dict[str, int] = originals.extra["labels"]
+        # Maximum number of paraphrases of each label; None: any number.
+        quotas: dict[str, int | None] = dict.fromkeys(sorted(counts))
+        if config.balance or config.per_label is not None:
+            most = config.per_label or max(counts.values())
+            quotas = {label: max(0, most - counts[label]) for label in quotas}
+        cut = cut_shards(_wanting(originals, quotas), work / "input", identity, engine)
         done = run_job(cut, work / "output", stage, engine)
-        found = pa.concat_tables([SCHEMA.empty_table(), *map(pq.read_table, done.paths())])
-        found = found.filter(pc.greater(found["rank"], 0))
-        labels_of_found = originals["label"].take(pc.index_in(found["index"], originals["index"]))
-        found = found.append_column("label", labels_of_found)
-        added, left_out = _choose(originals, found, quotas, decoding.seed)
-        _write(originals, added, source, path)
-        labels = _counts(originals, added, quotas)
+        found = Found(cut, done)
+        chosen, left_out = _choose(originals, found, quotas, decoding.seed)
+        added = _write(originals, found, chosen, source.names, path)
+        labels = {}
+        for label, quota in quotas.items():
+            short = 0 if quota is None else quota - added[label]
+            labels[label] = {"originals": counts[label], "paraphrases": added[label], "short": short}
         return AugmentedFileRecord(
             settings=identity, labels=labels, notes=done.dropped, left_out=left_out, **made_with(*PACKAGES)
         )
@@ -272,61 +287,118 @@ def augment(
     )
 
 
-def _quotas(originals: pa.Table, config: AugmentConfig) -> dict[str, int]:
-    """Maximum number of paraphrases of each label."""
-    counts = Counter(map(str, originals["label"].to_pylist()))
-    if not config.balance and config.per_label is None:
-        return dict.fromkeys(sorted(counts), NO_LIMIT)
-    most = config.per_label or max(counts.values())
-    return {label: max(0, most - count) for label, count in sorted(counts.items())}
+def _cut_originals(
+    source: LabelledSentences, out: Path, folder: Path, identity: dict[str, Any], engine: EngineConfig
+) -> Manifest:
+    """Cut the rows of the file into shards; the manifest keeps the number of rows of each label."""
+    counts = Counter[str]()
+
+    def rows() -> Iterator[pa.Table]:
+        for table in source.tables():
+            labels = table["label"].cast(pa.string())
+            if out.name.endswith(".tsv") and pc.any(pc.match_substring_regex(labels, r"[\t\r\n]")).as_py():
+                raise InputError(
+                    f"{source.table.path} has a {source.names[1]!r} with a tab or a line break, which TSV cannot "
+                    "hold; write .jsonl, .csv or .parquet",
+                    option="out",
+                    path=out,
+                )
+            counts.update(labels.to_pylist())
+            yield table
+
+    return cut_into_shards(
+        rows(), folder, identity, engine.shard_rows or SHARD_ROWS, unit="rows", extra=lambda: {"labels": counts}
+    )
 
 
-def _choose(originals: pa.Table, found: pa.Table, quotas: dict[str, int], seed: int) -> tuple[pa.Table, int]:
-    """Select the paraphrases of each label: the best of each sentence first, sentences in random order.
+def _wanting(originals: Manifest, quotas: dict[str, int | None]) -> Iterator[pa.Table]:
+    """Read the rows of labels that may get paraphrases; one without text is an empty sentence."""
+    wanting = pa.array([label for label, quota in quotas.items() if quota != 0], pa.string())
+    for table in map(pq.read_table, originals.paths()):
+        short = table.filter(pc.is_in(table["label"].cast(pa.string()), wanting))
+        yield short.set_column(1, "source", short["source"].fill_null(""))
 
-    Returns them in the order of `found`, and the number of those that are in the file already, as a sentence or as a
-    paraphrase that comes first in this order, whatever its label.
+
+@dataclass(frozen=True)
+class Found:
+    """The paraphrases that a job found for shards of sentences."""
+
+    sentences: Manifest
+    paraphrases: Manifest
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Read the paraphrases with the labels of their sentences, in the order of these."""
+        for before, after in zip(self.sentences.paths(), self.paraphrases.paths(), strict=True):
+            sentences, found = pq.read_table(before, columns=["index", "label"]), pq.read_table(after)
+            found = found.filter(pc.greater(found["rank"], 0))
+            labels = sentences["label"].take(pc.index_in(found["index"], sentences["index"]))
+            yield found.append_column("label", labels)
+
+
+def _choose(originals: Manifest, found: Found, quotas: dict[str, int | None], seed: int) -> tuple[np.ndarray, int]:
+    """Choose the paraphrases of each label: the best of each sentence first, sentences in random order.
+
+    Returns whether each is chosen [paraphrase], and the number of those that are in the file already, as a sentence or
+    as a paraphrase that comes first in this order, whatever its label. Equal hashes are taken for equal texts.
     """
-    index = found["index"].to_numpy()
-    order = np.lexsort((index, lottery(index, seed), found["rank"].to_numpy()))
-    texts, labels = plain(found["paraphrase"]).to_pylist(), found["label"].to_pylist()
-    seen = {"", *plain(originals["source"].drop_null()).to_pylist()}
-    left = dict(quotas)
-    chosen = []
-    left_out = 0
-    for row in order.tolist():
-        if texts[row] in seen:
-            left_out += 1
-            continue
-        seen.add(texts[row])
-        if left[str(labels[row])]:
-            left[str(labels[row])] -= 1
-            chosen.append(row)
-    return found.take(pa.array(sorted(chosen), pa.int64())), left_out
+    known = [hash_texts([""])]
+    for table in map(pq.read_table, originals.paths()):
+        known.append(hash_texts(plain(table["source"].drop_null())))
+    names = pa.array(list(quotas), pa.string())
+    parts = []
+    for table in found.tables():
+        labels = pc.index_in(table["label"].cast(pa.string()), names).to_numpy()
+        keys = hash_texts(plain(table["paraphrase"]))
+        parts.append([table["index"].to_numpy(), table["rank"].to_numpy(), labels, keys])
+    if not parts:
+        return np.empty(0, bool), 0
+    index, ranks, labels, keys = map(np.concatenate, zip(*parts, strict=True))
+    order = np.lexsort((index, lottery(index, seed), ranks))
+    fresh = order[distinct_rows(keys[order])]
+    fresh = fresh[~np.isin(keys[fresh], np.concatenate(known))]
+    chosen = np.zeros(len(index), bool)
+    for label, quota in enumerate(quotas.values()):
+        chosen[fresh[labels[fresh] == label][:quota]] = True
+    return chosen, len(index) - len(fresh)
 
 
-def _counts(originals: pa.Table, added: pa.Table, quotas: dict[str, int]) -> dict[str, dict[str, int]]:
-    """Counts of each label, as in the record."""
-    before, after = (Counter(map(str, table["label"].to_pylist())) for table in (originals, added))
-    counts = {}
-    for label, quota in quotas.items():
-        short = 0 if quota == NO_LIMIT else quota - after[label]
-        counts[label] = {"originals": before[label], "paraphrases": after[label], "short": short}
-    return counts
+def _write(originals: Manifest, found: Found, chosen: np.ndarray, names: tuple[str, str], path: Path) -> Counter[str]:
+    """Write every row, followed by its chosen paraphrases; returns the number of these of each label."""
+    kind = pq.read_schema(originals.paths()[0]).field("label").type
+    added = Counter[str]()
 
+    def paraphrases() -> Iterator[pa.Table]:
+        read = 0
+        for table in found.tables():
+            kept = table.filter(pa.array(chosen[read : read + table.num_rows]))
+            read += table.num_rows
+            added.update(kept["label"].cast(pa.string()).to_pylist())
+            if kept.num_rows:
+                columns = [kept[name] for name in ("paraphrase", "label", "index", "score", "rank")]
+                yield pa.table(columns, names=COLUMNS)
 
-def _write(originals: pa.Table, added: pa.Table, source: LabelledSentences, path: Path) -> None:
-    """Write every row, followed by its paraphrases."""
-    before, after = originals.num_rows, added.num_rows
-    columns = {
-        source.text: [*originals["source"].chunks, *added["paraphrase"].chunks],
-        source.label: [*originals["label"].chunks, *added["label"].chunks],
-        "original": [pa.array([True] * before + [False] * after)],
-        "index": [*originals["index"].chunks, *added["index"].chunks],
-        "score": [pa.nulls(before, pa.float32()), *added["score"].chunks],
-    }
-    table = pa.table({name: pa.chunked_array(chunks) for name, chunks in columns.items()})
-    ranks = np.concatenate([np.zeros(before, np.int32), added["rank"].to_numpy()])
-    order = np.lexsort((ranks, table["index"].to_numpy()))
-    with TableWriter(path, table.schema) as writer:
-        writer.write(table.take(pa.array(order)))
+    def rows() -> Iterator[pa.RecordBatch]:
+        waiting, more = None, paraphrases()
+        for table in map(pq.read_table, originals.paths()):
+            last, count = table["index"][-1].as_py(), table.num_rows
+            empty = [pa.nulls(count, pa.float32()), pa.array(np.zeros(count, np.int32))]
+            parts = [pa.table([table["source"], table["label"], table["index"], *empty], names=COLUMNS)]
+            while (waiting := waiting or next(more, None)) is not None:
+                inside = pc.less_equal(waiting["index"], last)
+                parts.append(waiting.filter(inside))
+                waiting = waiting.filter(pc.invert(inside))
+                if waiting.num_rows:
+                    break
+                waiting = None
+            joined = pa.concat_tables(parts).sort_by([("index", "ascending"), ("rank", "ascending")])
+            yield from joined.combine_chunks().to_batches()
+
+    text, label = names
+    fields = [(text, pa.string()), (label, kind), ("original", pa.bool_()), ("index", pa.int64())]
+    schema = pa.schema([*fields, ("score", pa.float32())])
+    with TableWriter(path, schema) as writer:
+        # The maximum number of rows of a group of Parquet.
+        for batch in rebatch(rows(), 1 << 20):
+            texts, labels, index, score, rank = batch.columns
+            writer.write(pa.table([texts, labels, pc.equal(rank, 0), index, score], schema=schema))
+    return added

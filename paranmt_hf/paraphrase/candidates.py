@@ -16,13 +16,6 @@ from paranmt_hf.text.overlap import trigram_overlap
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_rules import letters
 
-# Notes: why a sentence has no paraphrase although it was paraphrased.
-NONE_FOUND = "nothing generated"
-COPIES = "nothing but the sentence itself"
-ALL_ALIKE = "no paraphrase below the overlap"
-WITHOUT_TEMPLATE = "no paraphrase with the template"
-NONE_LEFT = "no paraphrase above the score"
-
 
 @dataclass(frozen=True)
 class Paraphrase:
@@ -78,7 +71,7 @@ class Candidates:
         for place in zip(self.rows.tolist(), texts, strict=True):
             fresh.append(bool(place[1]) and place not in seen)
             seen.add(place)
-        self.keep(np.array(fresh, bool), NONE_FOUND)
+        self.keep(np.array(fresh, bool), "nothing generated")
 
     @property
     def ranks(self) -> np.ndarray:
@@ -96,7 +89,7 @@ class Candidates:
         return [self._requests[row].template for row in self.rows.tolist()]
 
     def keep(self, good: np.ndarray, note: str) -> None:
-        """Keep the candidates that are good [candidate]."""
+        """Keep the candidates that are good [candidate]; `note` says why a request has none left."""
         self.rows, self.texts = self.rows[good], list(compress(self.texts, good))
         for row in np.flatnonzero(np.bincount(self.rows, minlength=len(self.notes)) == 0):
             self.notes[row] = self.notes[row] or note

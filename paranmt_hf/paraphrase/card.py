@@ -20,17 +20,6 @@ from paranmt_hf.training.card import data_options, hub_datasets
 from paranmt_hf.util.settings import option_words
 from paranmt_hf.util.tables import code, escape, markdown_table
 
-TEMPLATES_SHOWN = 20  # Number of templates, the same as in the paper (Iyyer et al. 2018, section 3.3)
-# Values that may be missing.
-MAY_BE_ABSENT = ("figures", "templates", "parses", "control", "license_text", "repository")
-# Examples of noisy sentences in canonical form that are shown.
-EXAMPLES_SHOWN = 3
-DIRECTIONS = {
-    "to-reference": "Translations are the sources and references the targets",
-    "to-translation": "References are the sources and translations the targets",
-    "both": "Each side of a pair is the source of the other",
-}
-
 
 def card_values(
     name: str,
@@ -61,26 +50,29 @@ def card_values(
         "own": record.model_type in CODE,
         "license_text": said.get("license_text"),
         "notes": about.notes if about else None,
-        "figures": "\n\n".join(map(_figures, results)),
+        "figures": figures_of(results),
         "evaluations": [each.to_json() for each in results],
     }
     if record.parses is not None and templates is not None:
-        values["templates"] = list(templates.items())[:TEMPLATES_SHOWN]
+        # As many as in the paper (Iyyer et al. 2018, section 3.3).
+        values["templates"] = list(templates.items())[:20]
         values["parses"] = [asdict(each) for each in record.parses.course.measured]
         if record.parses.control is not None:
             values["control"] = record.parses.control.describe()
     return values
 
 
-def _figures(results: Results) -> str:
-    """The command of an evaluation, its figures and examples of normalisation, in Markdown."""
-    blocks = [code(results.settings["command"]), results.markdown()]
-    if results.kind == "canonical":
-        rows = []
-        for each in results.examples[:EXAMPLES_SHOWN]:
-            outputs = next(iter(each["outputs"].values())) or [each["source"]]
-            rows.append([escape(text) for text in (each["source"], outputs[0], each["references"][0])])
-        blocks.append(markdown_table(["noisy", "output", "clean"], rows))
+def figures_of(evaluations: Sequence[Results]) -> str:
+    """The commands of evaluations, their figures and examples of normalisation, in Markdown."""
+    blocks = []
+    for results in evaluations:
+        blocks += [code(results.settings["command"]), results.markdown()]
+        if results.kind == "canonical":
+            rows = []
+            for each in results.examples[:3]:
+                outputs = next(iter(each["outputs"].values())) or [each["source"]]
+                rows.append([escape(text) for text in (each["source"], outputs[0], each["references"][0])])
+            blocks.append(markdown_table(["noisy", "output", "clean"], rows))
     return "\n\n".join(blocks)
 
 
@@ -100,7 +92,7 @@ def paraphraser_card(values: Mapping[str, Any]) -> str:
     if values.get("datasets"):
         header["datasets"] = list(values["datasets"])
     shown = {
-        **dict.fromkeys(MAY_BE_ABSENT),
+        **dict.fromkeys(["figures", "templates", "parses", "control", "license_text", "repository"]),
         **values,
         "license": license,
         "notes": (values.get("notes") or "").strip(),
@@ -159,8 +151,13 @@ def _made(record: ParaphraserRecord, *, timed: bool) -> str:
     took = f" in {course.seconds:,.0f} seconds" if timed else ""
     packages = {"paranmt-hf": record.paranmt_hf, **record.versions}
     versions = ", ".join(f"{escape(name)} {escape(version)}" for name, version in packages.items())
+    directions = {
+        "to-reference": "Translations are the sources and references the targets",
+        "to-translation": "References are the sources and translations the targets",
+        "both": "Each side of a pair is the source of the other",
+    }
     text = (
-        f"{DIRECTIONS[training.direction]}. {course.steps:,} steps, {course.pairs:,} pairs and {course.tokens:,} "
+        f"{directions[training.direction]}. {course.steps:,} steps, {course.pairs:,} pairs and {course.tokens:,} "
         f"target pieces{took} on {code(record.device)} ({code(record.machine)}), Adam with a highest rate of "
         f"{training.learning_rate:g}, label smoothing {training.label_smoothing:g}, seed {training.seed}. "
         f"{record.parameters:,} parameters, {record.pieces:,} pieces. Made with {versions}."

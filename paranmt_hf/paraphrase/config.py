@@ -99,7 +99,7 @@ class ParaphraserTraining(Settings):
     max_pieces: Annotated[int, Range(at_least=2, at_most=MAX_PIECES)] = 80
     learning_rate: Annotated[float, Range(above=0, at_most=1e30)] | None = None
     warmup: Annotated[int, Range(at_least=0), OPTIMIZATION] = 200
-    label_smoothing: Annotated[Dropout, OPTIMIZATION] = 0.1
+    label_smoothing: Annotated[Dropout, PythonOnly] = 0.1
     held_out: Annotated[float, Range(at_least=0, at_most=0.9)] = 0.01
     evaluations: Annotated[Count, OPTIMIZATION] = 5
     noise: Annotated[Share, Advanced] = 0.0
@@ -108,10 +108,6 @@ class ParaphraserTraining(Settings):
     report_to: Annotated[str | None, RunOnly, Advanced] = None
     seed: Seed = 1
     checkpoint_seconds: Annotated[float, Range(at_least=0), RunOnly, OPTIMIZATION] = 600
-
-
-# Below it a paraphrase usually means something else.
-LEAST_SCORE = 0.5
 
 
 @dataclass(frozen=True)
@@ -157,11 +153,11 @@ class ParaphraseConfig(Settings):
     max_length: Annotated[int, Range(at_least=2, at_most=MAX_PIECES), DECODING] = 80
     min_score: Cosine | None = None
     max_overlap: Share | None = None
-    max_mutual_overlap: Annotated[Share | None, Advanced] = None
-    keep_copies: Annotated[bool, Advanced] = False
+    max_mutual_overlap: Annotated[Share | None, DECODING] = None
+    keep_copies: Annotated[bool, DECODING] = False
     has_template: Annotated[bool | None, DECODING] = None
     trees: Annotated[Beams, DECODING] = 4
-    order: Literal["probability", "score"] = "probability"
+    order: Annotated[Literal["probability", "score"], DECODING] = "probability"
     batch_tokens: Annotated[int | None, Range(at_least=1, at_most=10_000_000), RunOnly, PythonOnly] = None
     device: Annotated[str | None, RunOnly] = None
     dtype: Annotated[Literal["auto", "float32", "float16", "bfloat16"], PythonOnly] = "auto"
@@ -178,7 +174,8 @@ class ParaphraseConfig(Settings):
 
     def for_files(self) -> ParaphraseConfig:
         """The same settings with the minimum score that files of paraphrases have unless another one is given."""
-        return replace(self, min_score=LEAST_SCORE) if self.min_score is None else self
+        # Below 0.5 a paraphrase usually means something else.
+        return replace(self, min_score=0.5) if self.min_score is None else self
 
     @property
     def chooses(self) -> bool:
@@ -200,12 +197,6 @@ class ParaphraseConfig(Settings):
         return -(-beams // self.groups) * self.groups
 
 
-# Short for settings of a decoding.
-SHORT_DECODINGS: dict[str, dict[str, Any]] = {"greedy": {"beams": 1, "n": 1}, "sample": {"sample": True}}
-# Settings that are the same for all decodings of an evaluation.
-COMMON_SETTINGS = ("device", "dtype", "batch_tokens", "seed", "max_length")
-
-
 @dataclass(frozen=True)
 class Decoding:
     """A decoding: its name as given, the settings that the name says, and all settings."""
@@ -219,20 +210,23 @@ def read_decodings(names: Sequence[str], base: ParaphraseConfig) -> list[Decodin
     """Read decodings such as `beams=8,groups=4`, `greedy` or `sample`; other settings are those of `base`."""
     if len(set(names)) < len(names):
         raise InputError(f"decodings must be different, were {' '.join(names)}", option="compare")
+    short: dict[str, dict[str, Any]] = {"greedy": {"beams": 1, "n": 1}, "sample": {"sample": True}}
+    # The same for all decodings of an evaluation.
+    common = ("device", "dtype", "batch_tokens", "seed", "max_length")
     found = []
     for name in names:
         values: dict[str, Any] = {}
         for part in name.split(","):
-            own = SHORT_DECODINGS.get(part) or named_values(part)
+            own = short.get(part) or named_values(part)
             if own is None:
                 raise InputError(
                     f"{name!r}: expected NAME=VALUE with commas between, such as beams=4, found {part!r}"
-                    f"{perhaps(part, list(SHORT_DECODINGS))}",
+                    f"{perhaps(part, list(short))}",
                     option="compare",
                 )
             values |= own
         try:
-            (settings,) = values_for([ParaphraseConfig], values, "compare", without=COMMON_SETTINGS)
+            (settings,) = values_for([ParaphraseConfig], values, "compare", without=common)
             found.append(Decoding(name, settings, replace(base, **settings)))
         except InputError as error:
             raise InputError(f"{name}: {error}", option="compare") from None

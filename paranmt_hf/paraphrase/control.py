@@ -22,8 +22,6 @@ from paranmt_hf.paraphrase.templates import read_templates
 from paranmt_hf.paraphrase.training_data import TrainingPairs, held_out_keys
 
 logger = logging.getLogger(__name__)
-SENTENCES = 100  # Held-out sentences that are paraphrased
-TEMPLATES = 5  # Number of templates that each is asked for
 
 
 class KnownTrees:
@@ -43,7 +41,7 @@ class KnownTrees:
 
 
 def measure_control(folder: Path, text: TrainingPairs, parser: str | None) -> ControlFigures | None:
-    """Paraphrase held-out sentences after the most frequent templates; None if no sentences are held out.
+    """Paraphrase held-out sentences after the five most frequent templates; None if no sentences are held out.
 
     `folder` holds the network as users load it, `parser` names the parser of the trees of its pairs.
     """
@@ -52,7 +50,7 @@ def measure_control(folder: Path, text: TrainingPairs, parser: str | None) -> Co
         return None
     # A copy is right where the sentence has the template already.
     config = ParaphraseConfig(device="cpu", keep_copies=True)
-    frequent = list(read_templates(folder))[:TEMPLATES]
+    frequent = list(read_templates(folder))[:5]
     paraphraser = Paraphraser(locate(folder), config, scorer=None, syntax=known, templates=frequent)
     sentences = list(known.of)
     probable = paraphraser(sentences, has_template=False)
@@ -78,14 +76,14 @@ def measure_control(folder: Path, text: TrainingPairs, parser: str | None) -> Co
     return figures
 
 
-def held_out_trees(text: TrainingPairs) -> dict[str, str]:
-    """Return the linearised trees of the first `SENTENCES` different held-out sources."""
+def held_out_trees(text: TrainingPairs, most: int = 100) -> dict[str, str]:
+    """Return the linearised trees of the first `most` different held-out sources."""
     found: dict[str, str] = {}
     for table in text.tables("read held-out sentences"):
         held_out = table.filter(pa.array(held_out_keys(table["reference"], text.training.held_out)))
         for sentence, tree in zip(held_out["source"].to_pylist(), held_out["source_parse"].to_pylist(), strict=True):
             found.setdefault(" ".join(sentence.split()), tree)
-            if len(found) == SENTENCES:
+            if len(found) == most:
                 return found
     return found
 

@@ -37,7 +37,7 @@ from paranmt_hf.paraphrase.noise import KINDS, add_noise
 from paranmt_hf.paraphrase.paraphrase_file import PARAPHRASE_SUFFIXES
 from paranmt_hf.paraphrase.record import ParaphraserRecord
 from paranmt_hf.util.files import checksum, listed, source_name
-from paranmt_hf.util.markers import Advanced, Group, Prefixed, Range, Share
+from paranmt_hf.util.markers import Advanced, Group, Prefixed, Range, Share, Without
 from paranmt_hf.util.optional import versions
 from paranmt_hf.util.settings import Settings, is_given, option_words
 from paranmt_hf.util.wording import brief
@@ -51,6 +51,11 @@ DECODINGS = (
     "sample,temperature=0.7",
     "sample,top_p=0.9",
     "sample",
+)
+# What `compare` says of each decoding, and what is the same in all.
+COMPARED = (
+    *("groups", "diversity", "sample", "temperature", "top_p"),
+    *("order", "max_mutual_overlap", "has_template", "trees", "keep_copies"),
 )
 EXAMPLES, SHOWN_EXAMPLES = 10, 5  # Sentences whose outputs are kept, and that the summary shows
 OUTPUT_COLUMNS = ("source", "paraphrase", "rank")
@@ -84,8 +89,8 @@ def evaluate_paraphrases(
     columns: Mapping[str, str] | None = None,
     sentences: MeasuredSentences | None = None,
     compare: Sequence[str] = (),
-    decoding: Annotated[ParaphraseConfig | None, Group()] = None,
-    selection: Annotated[PairSelection | None, Group(), Prefixed, Advanced] = None,
+    decoding: Annotated[ParaphraseConfig | None, Group(), Without(*COMPARED)] = None,
+    selection: Annotated[PairSelection | None, Group(), Without("ppdb_score"), Prefixed, Advanced] = None,
     scorer: Annotated[str | Path | None, Advanced] = None,
 ) -> Evaluation:
     """Evaluate paraphrasers over decodings, and files of paraphrases; or the normalisation of noisy sentences.

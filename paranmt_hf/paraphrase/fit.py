@@ -42,8 +42,6 @@ from paranmt_hf.util.wording import counted
 
 logger = logging.getLogger(__name__)
 PACKAGES = ("torch", "transformers", "tokenizers", "sacrebleu")
-# Maximum number of templates that are kept, the most frequent ones; long sentences have flat trees of any shape.
-MAX_TEMPLATES = 100_000
 
 
 @dataclass(frozen=True)
@@ -140,7 +138,8 @@ def count_templates(text: TrainingPairs) -> dict[str, int]:
             "the options that select them"
         )
     order = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
-    return dict(order[:MAX_TEMPLATES])
+    # Long sentences have flat trees of any shape.
+    return dict(order[:100_000])
 
 
 def _initial_models(text: TrainingPairs, templates: dict[str, int], folder: Path) -> ParaphraserModels:

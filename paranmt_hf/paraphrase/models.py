@@ -41,10 +41,6 @@ from paranmt_hf.util.files import share_weights, write_bytes
 EXPECTED = "expected a model of `paranmt paraphrase train`, or another encoder-decoder of transformers"
 TREE_EMBEDDING = 64  # Dimension of the vectors of tree tokens
 PAD, START, END, UNKNOWN = "<pad>", "<s>", "</s>", "<unk>"  # The ids of the first three are 0, 1 and 2
-# Maximum number of tree tokens, special ones included; parsers of Penn Treebank trees have about a hundred labels.
-MAX_TREE_TOKENS = 2000
-TOKENIZER_PAIRS = 2_000_000  # Pairs from which a tokenizer is trained; more change hardly anything
-
 
 for _config, _model in (
     (ParaNMTLstmConfig, ParaNMTLstmForConditionalGeneration),
@@ -282,7 +278,8 @@ def new_models(text: TrainingPairs, templates: dict[str, int]) -> ParaphraserMod
 
 def _first(tables: Iterable[Any], *columns: str) -> Iterator[list[str]]:
     """Text of some columns of the first pairs, from which tokenizers are trained."""
-    left = TOKENIZER_PAIRS
+    # More pairs change hardly anything.
+    left = 2_000_000
     for table in tables:
         for name in columns:
             yield table[name].slice(0, left).to_pylist()
@@ -333,7 +330,10 @@ def train_tree_tokenizer(trees: Iterable[list[str]]) -> PreTrainedTokenizerFast:
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"\([^()\s]*|\)"), behavior="isolated")
     tokenizer.decoder = decoders.Fuse()
     trainer = trainers.WordLevelTrainer(
-        vocab_size=MAX_TREE_TOKENS, special_tokens=[PAD, START, END, UNKNOWN], show_progress=False
+        # Parsers of Penn Treebank trees have about a hundred labels.
+        vocab_size=2000,
+        special_tokens=[PAD, START, END, UNKNOWN],
+        show_progress=False,
     )
     tokenizer.train_from_iterator(trees, trainer)
     return _pretrained(tokenizer, unk_token=UNKNOWN)

@@ -13,7 +13,6 @@ from collections.abc import Callable
 KINDS = ("informal", "article", "swap", "misspelling", "repetition", "lower case", "end")
 # Default probability that a word changes.
 WORD_RATE = 0.15
-ARTICLES = ("a", "an", "the")
 # Word forms of chats and speech; of two words, then of one.
 PHRASES = {
     ("going", "to"): "gonna",
@@ -57,7 +56,6 @@ FORMS = {
     "no": "nah",
 }
 APOSTROPHE = re.compile(r"(?<=\w)['\u2019](?=\w)")
-SHORTEST = 4  # A misspelling of a shorter word could not be recognised
 OFTEN = 3  # A sentence is in lower case, or ends without a mark, this many times as often as a word changes
 Change = tuple[str, list[str], int]  # A kind, the new words, and the number of words that they replace
 
@@ -104,13 +102,14 @@ def _changes(words: list[str], place: int, draw: Callable[[], float]) -> list[Ch
         changes.append(("informal", [form], 1))
     if APOSTROPHE.search(word):
         changes.append(("informal", [APOSTROPHE.sub("", word)], 1))
-    if word.lower() in ARTICLES and following:
+    if word.lower() in ("a", "an", "the") and following:
         changes.append(("article", [], 1))
     if _plain(word):
         changes.append(("repetition", [word, word], 1))
         if _plain(following) and following != word:
             changes.append(("swap", [following, word], 2))
-        if len(word) >= SHORTEST:
+        # A misspelling of a shorter word could not be recognised.
+        if len(word) >= 4:
             changes.append(("misspelling", [_misspelled(word, draw)], 1))
     return changes
 

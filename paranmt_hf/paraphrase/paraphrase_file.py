@@ -36,8 +36,6 @@ from paranmt_hf.util.work import work_folder
 
 PARAPHRASE_SUFFIXES = (".parquet", ".jsonl", ".tsv")
 SHARD_ROWS = 1000  # Sentences of a shard; a kill loses no more than the shards in progress
-# Rows that are sorted by length together: enough for batches of equal lengths, few enough for progress to move.
-WINDOW_ROWS = 500
 SCHEMA = pa.schema(
     {
         "index": pa.int64(),
@@ -48,7 +46,6 @@ SCHEMA = pa.schema(
         "note": pa.string(),
     }
 )
-CONTROLLED_SCHEMA = SCHEMA.insert(3, pa.field("template", pa.string()))
 PACKAGES = ("torch", "transformers", "tokenizers")
 
 
@@ -198,7 +195,7 @@ class ParaphraseStage:
     @property
     def schema(self) -> pa.Schema:
         """The columns of a result."""
-        return SCHEMA if self.control is None else CONTROLLED_SCHEMA
+        return SCHEMA if self.control is None else SCHEMA.insert(3, pa.field("template", pa.string()))
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -242,7 +239,8 @@ class ParaphraseStage:
             found = paraphrase_table(window, paraphraser, self.schema)
             return found, Counter(found["note"].drop_null().to_pylist())
 
-        return by_windows(WINDOW_ROWS, paraphrased)
+        # Rows that are sorted by length together: enough for equal lengths, few enough for progress to move.
+        return by_windows(500, paraphrased)
 
 
 def paraphrase_table(table: pa.Table, paraphraser: Any, schema: pa.Schema) -> pa.Table:  # noqa: ANN401

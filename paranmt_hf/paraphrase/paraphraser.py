@@ -20,10 +20,6 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.push import PushedFromFolder
 from paranmt_hf.hub.repository import SMALL, Model, locate
 from paranmt_hf.paraphrase.candidates import (
-    ALL_ALIKE,
-    COPIES,
-    NONE_LEFT,
-    WITHOUT_TEMPLATE,
     Candidates,
     Paraphrase,
     Paraphrased,
@@ -45,11 +41,6 @@ from paranmt_hf.paraphrase.templates import (
 )
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.text_lists import list_of_texts, with_whole_characters
-
-# Notes: why a sentence was not paraphrased.
-EMPTY = "empty line"
-NOT_TEXT = "not UTF-8"
-NO_TREE = "no tree"
 
 
 class Paraphraser(PushedFromFolder):
@@ -171,14 +162,19 @@ class Paraphraser(PushedFromFolder):
         config = self._resolved(config or self.config)
         texts = [None if each is None else " ".join(with_whole_characters([each])[0].split()) for each in sentences]
         distinct = [text for text in dict.fromkeys(texts) if text]
-        results: dict[str | None, Paraphrased] = {None: Paraphrased([], NOT_TEXT), "": Paraphrased([], EMPTY)}
+        results: dict[str | None, Paraphrased] = {
+            None: Paraphrased([], "not UTF-8"),
+            "": Paraphrased([], "empty line"),
+        }
         ids = dict(zip(distinct, self._own.cut(distinct), strict=True))
         for text in distinct:
             if len(ids[text]) > config.max_length:
                 results[text] = Paraphrased([], f"over {config.max_length} pieces")
                 del ids[text]
         if self._syntax is None:
-            results.update(self._without_templates(ids, config))
+            candidates = self._search(self._own, list(ids.values()), config)
+            found = self._select([Request(text) for text in ids], candidates, config)
+            results.update(zip(ids, found, strict=True))
         else:
             results.update(self._with_templates(ids, self.templates if templates is None else templates, config))
         return [results[text] for text in texts]
@@ -200,12 +196,6 @@ class Paraphraser(PushedFromFolder):
             raise InputError(f"{config.scored_for} needs a scorer, and this paraphraser has none", option="scorer")
         return config
 
-    def _without_templates(self, ids: dict[str, list[int]], config: ParaphraseConfig) -> dict[str, Paraphrased]:
-        """Paraphrase sentences, given their ids."""
-        candidates = self._search(self._own, list(ids.values()), config)
-        found = self._select([Request(text) for text in ids], candidates, config)
-        return dict(zip(ids, found, strict=True))
-
     def _with_templates(
         self, ids: dict[str, list[int]], templates: Sequence[str], config: ParaphraseConfig
     ) -> dict[str, Paraphrased]:
@@ -226,7 +216,7 @@ class Paraphraser(PushedFromFolder):
         """Results of the sentences without a tree or with a long one, and the ids of the trees of the others."""
         assert self._syntax is not None and self._models.parses is not None
         found = dict(zip(sentences, linearised_trees(self._syntax, sentences), strict=True))
-        results = {sentence: Paraphrased([], NO_TREE) for sentence in sentences if found[sentence] is None}
+        results = {sentence: Paraphrased([], "no tree") for sentence in sentences if found[sentence] is None}
         parsed = {sentence: tree for sentence, tree in found.items() if tree is not None}
         trees: dict[str, list[int]] = {}
         longest = self._models.longest_tree
@@ -297,18 +287,19 @@ class Paraphraser(PushedFromFolder):
         texts = self._own.join(list(chain.from_iterable(candidates)))
         left = Candidates(requests, texts, list(map(len, candidates)))
         if not config.keep_copies:
-            left.keep(letters_of(left.sentences) != letters_of(left.texts), COPIES)
+            left.keep(letters_of(left.sentences) != letters_of(left.texts), "nothing but the sentence itself")
         if config.max_overlap is not None:
-            left.keep(overlaps(left.sentences, left.texts) <= config.max_overlap, ALL_ALIKE)
+            left.keep(overlaps(left.sentences, left.texts) <= config.max_overlap, "no paraphrase below the overlap")
         if config.has_template:
             assert self._syntax is not None
-            left.keep(have_templates(self._syntax, left.texts, left.templates), WITHOUT_TEMPLATE)
+            good = have_templates(self._syntax, left.texts, left.templates)
+            left.keep(good, "no paraphrase with the template")
         if not config.chooses:
             left.keep(left.ranks < config.n, "")
         scores = self._scores(left.sentences, left.texts)
         if config.min_score is not None:
             good = scores >= config.min_score
-            left.keep(good, NONE_LEFT)
+            left.keep(good, "no paraphrase above the score")
             scores = scores[good]
         found: list[list[Paraphrase]] = [[] for _ in requests]
         for row, text, score in zip(left.rows.tolist(), left.texts, scores.tolist(), strict=True):

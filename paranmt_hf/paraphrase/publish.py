@@ -18,14 +18,14 @@ from paranmt_hf.paraphrase.templates import CODE, CONTROLLED_TYPE, PARSE_GENERAT
 from paranmt_hf.util.records import read_json
 
 CODE_PATHS = tuple(f"{place}{name}" for place in ("", f"{PARSE_GENERATOR}/") for name in CODE[CONTROLLED_TYPE])
-# Files of encoder-decoders of transformers and of their tokenizers.
-_OF_MODELS = (
+# Encoder-decoders of transformers with their tokenizers, templates and the record.
+_FILES = re.compile(
+    rf"({PARSE_GENERATOR}/)?("
     r"config\.json|generation_config\.json|model(-\d+-of-\d+)?\.safetensors|model\.safetensors\.index\.json|"
     r"(tokenizer|tokenizer_config|special_tokens_map|added_tokens|vocab)\.json|merges\.txt|"
     r"(spiece|source|target|sentencepiece(\.bpe)?)\.(model|spm)"
+    rf")|{re.escape(TEMPLATES_FILE)}|{ParaphraserRecord.FILE}"
 )
-_FILES = re.compile(rf"({PARSE_GENERATOR}/)?({_OF_MODELS})|{re.escape(TEMPLATES_FILE)}|{ParaphraserRecord.FILE}")
-EVALUATIONS = ("paraphrases", "canonical")  # Evaluations whose figures a card shows
 
 
 def belongs_to_a_paraphraser(path: str) -> bool:
@@ -96,7 +96,8 @@ def _figures_of(results: Sequence[Any], folder: Path) -> list[Results]:
     weights = weights_checksum(folder)
     found: list[Results] = []
     for given in results:
-        own = [each for each in all_results([given]) if each.weights == weights and each.kind in EVALUATIONS]
+        measured = [each for each in all_results([given]) if each.kind in ("paraphrases", "canonical")]
+        own = [each for each in measured if each.weights == weights]
         if not own:
             raise InputError(
                 f"{given if isinstance(given, str | Path) else 'results'} has no figures of the weights in {folder}; "

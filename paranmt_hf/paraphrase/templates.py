@@ -23,8 +23,10 @@ PARSE_GENERATOR = "parse-generator"  # The folder of the parse generator in that
 DEFAULT_PARSER = "link-grammar"
 # Files of code that are released with the weights, by the `model_type` of `config.json`.
 LSTM_TYPE, CONTROLLED_TYPE = "paranmt-lstm", "paranmt-controlled"
-LSTM_CODE = "modeling_paranmt_lstm.py"
-CODE = {LSTM_TYPE: (LSTM_CODE,), CONTROLLED_TYPE: ("modeling_paranmt_controlled.py", LSTM_CODE)}
+CODE = {
+    LSTM_TYPE: ("modeling_paranmt_lstm.py",),
+    CONTROLLED_TYPE: ("modeling_paranmt_controlled.py", "modeling_paranmt_lstm.py"),
+}
 
 
 def read_templates(folder: Path) -> dict[str, int]:
@@ -39,19 +41,18 @@ def read_templates(folder: Path) -> dict[str, int]:
 
 def choose_templates(known: Mapping[str, int], wanted: Sequence[str] | int) -> list[str]:
     """Find the templates that a person names, or a number of the most frequent ones (fewer if fewer are known)."""
-    if isinstance(wanted, str):
-        raise InputError("expected a list of templates, got a single one; put it into a list", option="templates")
-    if not isinstance(wanted, int) and len(wanted) == 1 and wanted[0].isdecimal():
+    if not isinstance(wanted, int | str) and len(wanted) == 1 and wanted[0].isdecimal():
         # A number as typed: templates are never numbers.
         wanted = int(wanted[0])
+    if isinstance(wanted, str) or not wanted or (isinstance(wanted, int) and wanted < 1):
+        raise InputError(
+            f"expected a list of templates such as (S(NP)(VP)), or a number of at least 1, got {wanted!r}",
+            option="templates",
+        )
     if isinstance(wanted, int):
-        if wanted < 1:
-            raise InputError(f"templates must be at least 1, was {wanted}", option="templates")
         if wanted > len(known):
             logger.warning(f"the model knows {len(known):,} templates, fewer than {wanted:,}; all are taken")
         return list(known)[:wanted]
-    if not wanted:
-        raise InputError("expected templates such as (S(NP)(VP)), or their number, got none", option="templates")
     found = list(dict.fromkeys(read_template(template) for template in wanted))
     for template in found:
         if template not in known:

@@ -23,7 +23,7 @@ from paranmt_hf.paraphrase.templates import is_controlled
 from paranmt_hf.paraphrase.training_data import TrainingPairs
 from paranmt_hf.training.inputs import holds_training
 from paranmt_hf.util.files import listed, source_name
-from paranmt_hf.util.markers import Group
+from paranmt_hf.util.markers import Group, Without
 from paranmt_hf.util.processes import process_count
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.wording import counted
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from paranmt_hf.paraphrase.paraphraser import Paraphraser
 
 logger = logging.getLogger(__name__)
-# Of a piece of held-out pairs; outputs of the recorded models, of 16 to 46, are sentences, those at 82 are not.
-POOR_PERPLEXITY = 60
 
 
 class TrainedParaphraser(Result[ParaphraserRecord]):
@@ -75,7 +73,8 @@ class TrainedParaphraser(Result[ParaphraserRecord]):
         best = record.course.best
         if best is not None:
             lines.append(f"  the weights are those of step {best.step:,}")
-            if best.perplexity > POOR_PERPLEXITY:
+            # Outputs of the recorded models, of a perplexity of 16 to 46, are sentences, those at 82 are not.
+            if best.perplexity > 60:
                 lines.append(
                     f"  warning: with a perplexity of {best.perplexity:.0f} most outputs are no sentences; train on "
                     "more pairs, or in more epochs"
@@ -90,7 +89,7 @@ def train_paraphraser(
     columns: Mapping[str, str] | None = None,
     config: ParaphraserConfig | None = None,
     training: ParaphraserTraining | None = None,
-    selection: Annotated[PairSelection | None, Group()] = None,
+    selection: Annotated[PairSelection | None, Group(), Without("ppdb_score")] = None,
     exclude: str | Path | Sequence[str | Path] = (),
 ) -> TrainedParaphraser:
     """Train an encoder-decoder, or a syntactically controlled network, on paraphrase pairs.

@@ -32,12 +32,6 @@ from paranmt_hf.training.sealed_trainer import CourseCallback, SealedCheckpoints
 from paranmt_hf.util.optional import available
 from paranmt_hf.util.progress import Progress
 
-# Number of steps after which losses are read from the device, and the time for a checkpoint is checked.
-NOTED_STEPS = 20
-DIVERGED_LOSS = 1e4  # Loss of a piece, in natural logarithms, that only a diverged model reaches
-CLIP = 1.0  # Largest norm of a step's gradient
-MEASURED_PAIRS = 500  # Maximum number of held-out pairs that are measured
-SEARCH_TOKENS = 2000  # Size of a batch, sentences times pieces, for searching targets to be measured
 Measure = Callable[[int], HeldOutFigures]  # Measures the model after a step
 
 
@@ -164,11 +158,13 @@ class _Noting(CourseCallback):
     ) -> None:
         """Note the loss from time to time, measure the model if that is due, request a checkpoint."""
         step = state.global_step
-        if step not in self._due and step % NOTED_STEPS and step != self._steps:
+        # Reading losses from the device takes time.
+        if step not in self._due and step % 20 and step != self._steps:
             return
         trainer = self.trainer
         loss = float(torch.stack(trainer.losses).mean()) if trainer.losses else self.course.losses[-1][1]
-        if not loss < DIVERGED_LOSS:
+        # No other model has a mean loss of a piece, in natural logarithms, of 10,000.
+        if not loss < 1e4:
             raise DivergedError(f"training diverged: the loss is {loss:g} at step {step:,}; lower the learning rate")
         self.course.losses = thinned([*self.course.losses, (step, loss)])
         self.course.steps = step
@@ -220,7 +216,7 @@ def train_pieces(
         warmup_steps=min(config.warmup, steps // 10),
         optim="adamw_torch",
         weight_decay=0.0,
-        max_grad_norm=CLIP,
+        max_grad_norm=1.0,
         logging_strategy="no",
         # The trainer writes it into the model's configuration.
         use_cache=bool(getattr(own.model.config, "use_cache", True)),
@@ -253,14 +249,15 @@ def measure(
     budget: int,
     longest: int,
     template_of: Callable[[str], str] | None = None,
+    most: int = 500,
 ) -> HeldOutFigures:
-    """Measure a model on held-out pairs, at most `MEASURED_PAIRS`, spread evenly; its training mode is restored.
+    """Measure a model on held-out pairs, at most `most`, spread evenly; its training mode is restored.
 
     `budget` is the maximum of pairs of a batch times pieces of the longest, `longest` the maximum number of pieces
     that are generated. If targets are trees and controls are templates, `template_of` gives the template of a tree,
     and the share of trees with their template is measured in place of BLEU.
     """
-    chosen = np.unique(np.linspace(0, len(store) - 1, min(MEASURED_PAIRS, len(store))).round().astype(np.int64))
+    chosen = np.unique(np.linspace(0, len(store) - 1, min(most, len(store))).round().astype(np.int64))
     lengths, sides = store.lengths[chosen], store.take(chosen)
     sources, targets, *controls = sides
     bleu = match = loss_other_tree = None
@@ -308,7 +305,7 @@ def _most_probable(
 ) -> list[str]:
     """Text of each target by greedy search; `controls` is empty without any."""
     greedy, found = ParaphraseConfig(beams=1, max_length=longest), [""] * len(lengths)
-    for rows in token_batches(lengths, SEARCH_TOKENS):
+    for rows in token_batches(lengths, 2000):
         given = [[side[row].tolist() for row in rows] for side in (sources, *controls)]
         best = own.search(given[0], greedy, *given[1:])
         for row, text in zip(rows, own.join([candidates[0] for candidates in best]), strict=True):

@@ -15,7 +15,7 @@ from paranmt_hf.search.repeated_texts import METHODS, DedupConfig, Deduplication
 from paranmt_hf.search.storage import WRITTEN
 from paranmt_hf.util.files import result_file
 from paranmt_hf.util.markers import AlsoWrites, RunOnly
-from paranmt_hf.util.packed import PACKED, plain_name
+from paranmt_hf.util.packed import PACKED, unpacked_name
 from paranmt_hf.util.records import FileRecord, Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.wording import counted
@@ -92,7 +92,7 @@ def dedup(
         suffix = table.path.suffix.lower()
         if not is_text and suffix in PACKED:
             # `.csv.gz`, since `.gz` alone would be text to the next command.
-            suffix = Path(plain_name(table.path)).suffix.lower() + suffix
+            suffix = Path(unpacked_name(table.path)).suffix.lower() + suffix
         kind, out = DedupFileRecord, result_file(out, [suffix] if suffix else [])
     config = config or DedupConfig()
     config = replace(config, by=tuple(method for method in METHODS if method in ("exact", *config.by)))

@@ -24,7 +24,7 @@ from paranmt_hf.search.storage import ITEMS, Counted, spans, write_sentences
 from paranmt_hf.text.identity import first_equal, keys_of
 from paranmt_hf.training.inputs import sentences_of
 from paranmt_hf.util.files import checksum, listed, replacing, source_name, write_bytes
-from paranmt_hf.util.markers import Group, Prefixed
+from paranmt_hf.util.markers import Group, Prefixed, Without
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Record, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
@@ -34,8 +34,6 @@ from paranmt_hf.util.work import continue_with
 if TYPE_CHECKING:
     from datasets import Dataset
 
-MAX_EXACT_SENTENCES = 250_000  # Up to this many sentences, each anchor is compared with all
-WRITE_ROWS = 20_000
 SENTENCES, PAIRS = "sentences", "pairs.npy"
 
 
@@ -55,6 +53,21 @@ class NegativesRecord(Record):
     # Numbers of sentences of the ranks that are no negatives of a pair, by the first reason
     rejected: dict[str, int]
     files: dict[str, str]  # Checksums
+
+    @property
+    def card(self) -> str:
+        """The card of the dataset."""
+        sums = hashlib.sha256(" ".join(self.files.values()).encode()).hexdigest()
+        train = {"split": "train", "path": "data/train-*.parquet"}
+        header = {
+            "task_categories": ["sentence-similarity"],
+            "size_categories": [size_category(self.rows)],
+            "tags": ["sentence-transformers", "hard-negatives", "paranmt"],
+            "configs": [{"config_name": "default", "data_files": [train]}],
+            # `datasets` takes a folder of the same name and card for one in its cache, whatever its files are.
+            "dataset_info": {"config_name": "default", "description": f"rows of sha256 {sums}"},
+        }
+        return render("negatives", header, {**vars(self), "chosen": self.identity["negatives"]})
 
 
 class HardNegatives(Result[NegativesRecord]):
@@ -84,7 +97,7 @@ def hard_negatives(
     encoder: str | Path | None = None,
     columns: Mapping[str, str] | None = None,
     config: HardNegativesConfig | None = None,
-    selection: Annotated[PairSelection | None, Group(), Prefixed] = None,
+    selection: Annotated[PairSelection | None, Group(), Prefixed, Without("ppdb_score")] = None,
     exclude: str | Path | None = None,
 ) -> HardNegatives:
     """Find hard negatives for pairs: sentences that are similar to the reference, and no paraphrases of it.
@@ -116,7 +129,8 @@ def hard_negatives(
         continue_with(work, identity, keep={SENTENCES}, holds=lambda work: False)
         store = work / SENTENCES
         write = partial(_write_sentences, pairs)
-        stored = index_sentences(store, write, named, config, max_exact=MAX_EXACT_SENTENCES)
+        # Each anchor is compared with all of a quarter of a million sentences.
+        stored = index_sentences(store, write, named, config, max_exact=250_000)
         found = find_negatives(stored, np.load(store / PAIRS), config, work)
         kept = np.flatnonzero(found.items[:, 0] != NOBODY)
         if not len(kept):
@@ -137,7 +151,7 @@ def hard_negatives(
             files={path.relative_to(folder).as_posix(): checksum(path) for path in files},
             **made_with("numpy", "pyarrow", "torch"),
         )
-        write_bytes(folder / "README.md", _card(record).encode())
+        write_bytes(folder / "README.md", record.card.encode())
         return record
 
     stored = {"lists": config.lists, "precision": config.precision}
@@ -195,7 +209,7 @@ def _write(
     sentences = stored.sentences
 
     def tables(progress: Progress) -> Iterator[pa.Table]:
-        for start, stop in spans(len(kept), WRITE_ROWS):
+        for start, stop in spans(len(kept), 20_000):
             pairs = kept[start:stop]
             texts = [sentences.rows(2 * pairs), sentences.rows(2 * pairs + 1)]
             texts += [sentences.take(items) for items in found.items[pairs].T]
@@ -207,16 +221,3 @@ def _write(
 
     with Progress("write", len(kept), unit="pairs") as progress:
         return write_files(tables(progress), folder / "data", schema)
-
-
-def _card(record: NegativesRecord) -> str:
-    sums = hashlib.sha256(" ".join(record.files.values()).encode()).hexdigest()
-    header = {
-        "task_categories": ["sentence-similarity"],
-        "size_categories": [size_category(record.rows)],
-        "tags": ["sentence-transformers", "hard-negatives", "paranmt"],
-        "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": "data/train-*.parquet"}]}],
-        # `datasets` takes a folder of the same name and card for one that it has in its cache, whatever its files are.
-        "dataset_info": {"config_name": "default", "description": f"rows of sha256 {sums}"},
-    }
-    return render("negatives", header, {**vars(record), "chosen": record.identity["negatives"]})

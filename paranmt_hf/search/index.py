@@ -29,8 +29,6 @@ from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.wording import counted
 
-# Up to this many sentences, a query is compared with all of them, which takes a fraction of a second.
-MAX_EXACT_SENTENCES = 1_000_000
 PROBES = 32
 
 
@@ -109,7 +107,8 @@ class SentenceIndex(Result[IndexRecord]):
 
         def make(work: Path, folder: Path) -> IndexRecord:
             write = partial(write_source, source)
-            counted = index_sentences(folder, write, named, config, max_exact=MAX_EXACT_SENTENCES).counted
+            # A query is compared with up to a million sentences in a fraction of a second.
+            counted = index_sentences(folder, write, named, config, max_exact=1_000_000).counted
             # A kill just before the folder was renamed leaves the record too.
             present = sorted(path for path in folder.iterdir() if path.name != IndexRecord.FILE)
             return IndexRecord(
@@ -189,15 +188,13 @@ class SentenceIndex(Result[IndexRecord]):
         if not texts:
             return []
         found = self._indexed.nearest(encoded(self._encoder, texts), top, probes)
-        return [self._hits(*row) for row in zip(found.scores.numpy(), found.items.numpy(), strict=True)]
-
-    def _hits(self, scores: np.ndarray, places: np.ndarray) -> list[Hit]:
-        known = places >= 0
-        items = self._indexed.items(places[known])
-        sentences = self._indexed.sentences
-        cosines = np.minimum(scores[known], 1).tolist()
-        lines = (sentences.lines(items) + 1).tolist()
-        return [Hit(*hit) for hit in zip(cosines, lines, sentences.take(items).to_pylist(), strict=True)]
+        sentences, hits = self._indexed.sentences, []
+        for scores, places in zip(found.scores.numpy(), found.items.numpy(), strict=True):
+            items = self._indexed.items(places[places >= 0])
+            cosines = np.minimum(scores[places >= 0], 1).tolist()
+            lines = (sentences.lines(items) + 1).tolist()
+            hits.append(list(map(Hit, cosines, lines, sentences.take(items).to_pylist())))
+        return hits
 
 
 @dataclass(frozen=True)

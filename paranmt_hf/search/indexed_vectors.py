@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -119,7 +120,12 @@ def index_sentences(
     if not (folder / COUNTED).exists():
         write_bytes(folder / COUNTED, json.dumps(asdict(write(folder))).encode())
     if not (folder / SORTED).exists():
-        vectors = _write_vectors(folder, encoder, config.precision)
+        sentences, load = StoredSentences(folder), cache(lambda: encoder.load())
+
+        def encode(start: int, stop: int) -> np.ndarray:
+            return encoded(load(), sentences.take(np.arange(start, stop)).to_pylist())
+
+        vectors = write_encoded(folder, len(sentences), encode, config.precision)
         count = config.count(len(vectors), max_exact)
         if not count:
             return IndexedVectors(folder)
@@ -141,19 +147,6 @@ def write_source(source: Reader, folder: Path, *, copies: bool = False) -> Count
     if not counted.items:
         raise InputError("there is no sentence to search in: every line is empty, too long or not UTF-8")
     return replace(counted, dropped=dict(report.dropped))
-
-
-def _write_vectors(folder: Path, encoder: NamedEncoder, precision: Precision) -> Vectors:
-    """Write the vectors of the sentences that have none yet."""
-    sentences = StoredSentences(folder)
-    loaded: Encoder | None = None
-
-    def encode(start: int, stop: int) -> np.ndarray:
-        nonlocal loaded
-        loaded = loaded or encoder.load()
-        return encoded(loaded, sentences.take(np.arange(start, stop)).to_pylist())
-
-    return write_encoded(folder, len(sentences), encode, precision)
 
 
 def encoded(encoder: Encoder, sentences: list[str]) -> np.ndarray:

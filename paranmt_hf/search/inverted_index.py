@@ -17,8 +17,6 @@ from paranmt_hf.search.neighbours import LOWEST, Neighbours
 from paranmt_hf.search.storage import Vectors, normalised, spans
 from paranmt_hf.util.files import replacing
 
-CENTROIDS, BOUNDS, ORDER = "centroids.npy", "bounds.npy", "order.npy"
-SEED = 1
 STEP = 8192  # Vectors that are compared with all centroids at once
 AT_ONCE = 1 << 26  # Similarities that are computed at once: 256 MB
 SHARD = 1 << 21  # Vectors whose nearest lists are held at once
@@ -35,7 +33,7 @@ class InvertedIndex:
         self.centroids, self.bounds, self.order = centroids, bounds, order
 
     @classmethod
-    def make(cls, vectors: Vectors, count: int, seed: int = SEED) -> InvertedIndex:
+    def make(cls, vectors: Vectors, count: int, seed: int = 1) -> InvertedIndex:
         """Choose centroids for vectors, and assign each vector to the list of the most similar centroid.
 
         The seed decides which vectors the centroids are chosen from, and which of them are the first ones.
@@ -51,14 +49,16 @@ class InvertedIndex:
 
     @classmethod
     def read(cls, folder: Path) -> InvertedIndex:
-        centroids, bounds = (np.load(folder / name, allow_pickle=False) for name in (CENTROIDS, BOUNDS))
-        order = np.load(folder / ORDER, mmap_mode="r", allow_pickle=False)
+        centroids = np.load(folder / "centroids.npy", allow_pickle=False)
+        bounds = np.load(folder / "bounds.npy", allow_pickle=False)
+        order = np.load(folder / "order.npy", mmap_mode="r", allow_pickle=False)
         return cls(torch.from_numpy(centroids), bounds, order)
 
     def save(self, folder: Path) -> None:
         """Write the lists into a folder."""
-        for name, array in ((CENTROIDS, self.centroids.numpy()), (BOUNDS, self.bounds), (ORDER, self.order)):
-            with replacing(folder / name) as aside, aside.open("wb") as file:
+        arrays = {"centroids": self.centroids.numpy(), "bounds": self.bounds, "order": self.order}
+        for name, array in arrays.items():
+            with replacing(folder / f"{name}.npy") as aside, aside.open("wb") as file:
                 np.save(file, array, allow_pickle=False)
 
     def __len__(self) -> int:

@@ -35,7 +35,7 @@ from paranmt_hf.search.indexed_vectors import (
 )
 from paranmt_hf.search.storage import spans
 from paranmt_hf.util.files import refuse_inside, replacing, resolved, shown_path
-from paranmt_hf.util.markers import Advanced, Cosine, Count, Group, PythonOnly, Range
+from paranmt_hf.util.markers import Cosine, Count, PythonOnly, Range, Without
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import FileRecord, Identity, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 MAX_EXACT_SENTENCES = 250_000  # Up to this many sentences, each is compared with every other one
 WRITE_ROWS = 20_000
-NEIGHBOURS = "neighbours.safetensors"
 CHECKPOINT_SECONDS = 60.0
 
 
@@ -71,7 +70,7 @@ class MineConfig(IndexConfig):
 
     top: Annotated[int, Range(at_least=1, at_most=1000), SEARCH] = 10
     min_score: Cosine = 0.8
-    pairing: Annotated[Literal["any", "mutual"], Advanced] = "any"
+    pairing: Annotated[Literal["any", "mutual"], SEARCH] = "any"
     margin: Literal["none", "ratio", "distance"] = "none"
     margin_neighbours: Annotated[int, Range(at_least=1, at_most=1000), PythonOnly] = 4
     min_margin: float | None = None
@@ -119,12 +118,12 @@ def mine_pairs(
     *,
     second: str | Path | None = None,
     column: str | None = None,
-    second_column: Annotated[str | None, Advanced] = None,
+    second_column: Annotated[str | None, PythonOnly] = None,
     encoder: str | Path | None = None,
     config: MineConfig | None = None,
     made_by: MadeBy = "unknown",
-    release: ReleaseConfig | None = None,
-    engine: Annotated[EngineConfig | None, Group(), Advanced] = None,
+    release: Annotated[ReleaseConfig | None, Without("keep_source")] = None,
+    engine: Annotated[EngineConfig | None, PythonOnly] = None,
 ) -> Built | MinedPairs:
     """Find pairs of sentences with the same meaning, in a corpus or between two, and release them.
 
@@ -160,8 +159,7 @@ def mine_pairs(
     identity = mining.identity
     if made_by != "unknown":
         identity["pairs"]["made_by"] = made_by
-    written_by = _written_by([(first, column), (second, second_column)], release.license)
-    if written_by:
+    if written_by := _written_by([(first, column), (second, second_column)], release.license):
         identity["pairs"]["written_by"] = written_by
     return make_release(
         lambda report: _rows(mining.pairs(work_folder(out)), report),
@@ -260,19 +258,14 @@ class Mining:
         score = pairs.cosine if margins is None else margins
         order = kept[np.lexsort((pairs.second[kept], pairs.first[kept], -score[kept]))][: self.config.max_pairs]
         if not len(order):
-            self._refuse()
+            option = "min_score" if self.config.min_margin is None else "min_margin"
+            raise InputError(
+                f"no two sentences reach min_score {self.config.min_score:g} and min_margin {self.config.min_margin}; "
+                f"lower `{option}`, or choose another `encoder`",
+                option=option,
+            )
         _write(path, pairs.take(order), None if margins is None else margins[order], (first, second))
         return len(order)
-
-    def _refuse(self) -> None:
-        margin = self.config.min_margin
-        option = "min_score" if margin is None else "min_margin"
-        and_margin = "" if margin is None else f" and a margin of at least {margin:g}"
-        raise InputError(
-            f"no two sentences have a cosine of at least {self.config.min_score:g}{and_margin}; lower `{option}`, or "
-            "choose another `encoder`",
-            option=option,
-        )
 
     def _stored(self, work: Path) -> tuple[IndexedVectors, IndexedVectors]:
         """Encode the corpora; only the last one, which is searched, gets lists."""
@@ -318,7 +311,8 @@ class Mining:
 
         tables = {"forward": forward} if first is second else {"forward": forward, "backward": backward}
         search = json.dumps({**asdict(self.config), "min_margin": None, "max_pairs": None, "pairing": None})
-        done = restore_neighbours(work / NEIGHBOURS, tables, search)
+        checkpoint = work / "neighbours.safetensors"
+        done = restore_neighbours(checkpoint, tables, search)
         sides = first.vectors, second.vectors
         if second.lists is None:
             steps = compare_all(*sides, forward, backward, done=done)
@@ -330,7 +324,7 @@ class Mining:
                 done += 1
                 progress.advance_to(int(share * total))
                 if share == 1 or time.monotonic() - saved >= CHECKPOINT_SECONDS:
-                    save_neighbours(work / NEIGHBOURS, done, tables, search)
+                    save_neighbours(checkpoint, done, tables, search)
                     saved = time.monotonic()
 
     def _kept(

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 import torch
 
-from paranmt_hf.search.storage import Vectors, read_checkpoint, save_checkpoint, spans
+from paranmt_hf.search.storage import Vectors, read_progress, save_progress, spans
 
 LOWEST = float("-inf")
 NOBODY = -1
@@ -87,12 +87,12 @@ def save_neighbours(path: Path, done: int, tables: Mapping[str, Neighbours], sea
     for name, table in tables.items():
         arrays[f"{name}.scores"] = table.scores.numpy()
         arrays[f"{name}.items"] = table.items.numpy()
-    save_checkpoint(path, arrays, {"done": done, "search": search})
+    save_progress(path, arrays, {"done": done, "search": search})
 
 
 def restore_neighbours(path: Path, tables: Mapping[str, Neighbours], search: str) -> int:
     """Read what `save_neighbours` wrote; returns the number of steps, 0 without a file of this search."""
-    arrays, state = read_checkpoint(path)
+    arrays, state = read_progress(path)
     if state.get("search") != search:
         return 0
     for name, table in tables.items():

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -16,7 +15,7 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.indexed_vectors import SEARCH, IndexConfig, IndexedVectors
-from paranmt_hf.search.storage import Precision, read_checkpoint, save_checkpoint, spans
+from paranmt_hf.search.storage import Precision, read_progress, save_progress, spans
 from paranmt_hf.text.identity import mix, salt
 from paranmt_hf.text.tokens import expand
 from paranmt_hf.util.markers import Cosine, Count, Group, Range, Seed, Share
@@ -27,7 +26,7 @@ FEWEST, MOST = 64, 4096  # Neighbours of an anchor that are searched, paraphrase
 SLOTS = 1 << 22  # Neighbours of a block
 LOOKED_UP = 1 << 23  # Ends of pairs that are looked up at once
 NOBODY = -1
-CHOSEN, CHECKPOINT_SECONDS = "negatives.safetensors", 60.0
+CHECKPOINT_SECONDS = 60.0
 RANKING = Group("ranking", "Among which sentences near to the anchor negatives are chosen.")
 Rank = Annotated[int, Range(at_least=1, at_most=1000)]
 
@@ -90,7 +89,8 @@ def find_negatives(
     stored: IndexedVectors, pairs: np.ndarray, config: HardNegativesConfig, work: Path
 ) -> FoundNegatives:
     """Find the negatives of pairs of items [pair, side], continuing from the last checkpoint in a work folder."""
-    arrays, state = read_checkpoint(work / CHOSEN)
+    checkpoint = work / "negatives.safetensors"
+    arrays, state = read_progress(checkpoint)
     if not arrays:
         arrays["items"] = np.full((len(pairs), config.number), NOBODY, np.int32)
         arrays["cosines"] = np.zeros((len(pairs), config.number + 1), np.float32)
@@ -105,7 +105,7 @@ def find_negatives(
             anchors += len(block)
             progress.advance_to(anchors)
             if time.monotonic() - saved >= CHECKPOINT_SECONDS or number == len(search.blocks):
-                save_checkpoint(work / CHOSEN, arrays, {"done": number, "left_out": left_out, "rejected": rejected})
+                save_progress(checkpoint, arrays, {"done": number, "left_out": left_out, "rejected": rejected})
                 saved = time.monotonic()
     return found
 
@@ -206,9 +206,16 @@ class _Search:
         positive = (anchors * others).sum(axis=1, keepdims=True).clip(-1, 1)
         known = np.any(anchors, axis=1) & np.any(others, axis=1)
         left = (items != NOBODY) & known[:, None]
-        for reason, wrong in self._wrong(positive, cosines):
+        # The relative margin is below the positive too if its cosine is negative.
+        least = positive - np.float32(config.relative_margin) * np.abs(positive)
+        for reason, wrong in (
+            ("above max_score", config.max_score is not None and cosines > np.float32(config.max_score)),
+            ("below min_score", config.min_score is not None and cosines < np.float32(config.min_score)),
+            ("within the margin", cosines > positive - np.float32(config.margin)),
+            ("within the relative margin", cosines > least),
+        ):
             found.rejected[reason] += int(np.count_nonzero(left & wrong))
-            left &= ~wrong
+            left &= ~np.asarray(wrong)
         whole = np.count_nonzero(left, axis=1) >= config.number
         found.left_out["without a word that the encoder knows"] += int(np.count_nonzero(~known))
         found.left_out["with too few negatives"] += int(np.count_nonzero(known & ~whole))
@@ -224,15 +231,3 @@ class _Search:
         found.items[pairs] = np.take_along_axis(items, chosen, axis=1)
         found.cosines[pairs, :1] = positive[whole]
         found.cosines[pairs, 1:] = np.take_along_axis(cosines, chosen, axis=1).clip(-1, 1)
-
-    def _wrong(self, positive: np.ndarray, cosines: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-        """Yield each reason against a negative, and what it rejects [pair, rank]."""
-        config = self._config
-        if config.max_score is not None:
-            yield "above max_score", cosines > np.float32(config.max_score)
-        if config.min_score is not None:
-            yield "below min_score", cosines < np.float32(config.min_score)
-        yield "within the margin", cosines > positive - np.float32(config.margin)
-        # Below the positive too if its cosine is negative.
-        least = positive - np.float32(config.relative_margin) * np.abs(positive)
-        yield "within the relative margin", cosines > least

@@ -109,9 +109,7 @@ class Deduplication:
 
     def _keeps_differing(self, method: Method) -> bool:
         """Whether a method keeps texts that differ: `meaning` does by default."""
-        if self.config.keep_differing is None:
-            return method == "meaning"
-        return self.config.keep_differing
+        return method == "meaning" if self.config.keep_differing is None else self.config.keep_differing
 
     @property
     def checksum(self) -> str:
@@ -214,7 +212,12 @@ class Deduplication:
 
         differences = Differences(read, language=self.config.language) if self._keeps_differing(method) else None
         if method == "exact" or not len(rows):
-            repeats = _exact(read, len(rows))
+
+            def letters_of(places: np.ndarray) -> pa.Array:
+                return plain(read(places))
+
+            blocks = [hash_texts(letters_of(np.arange(*span))) for span in spans(len(rows), BATCH)]
+            repeats = first_equal(np.concatenate([np.empty(0, np.uint64), *blocks]), letters_of)
             scores = np.ones(np.count_nonzero(repeats >= 0))
         elif method == "near":
             repeats, scores = self._near(read, len(rows), folder, differences)
@@ -298,18 +301,6 @@ def _with_letters(texts: StoredSentences) -> np.ndarray:
         column = texts.take(np.arange(start, stop)).cast(pa.string())
         found[start:stop] = pc.not_equal(plain(column), "").to_numpy(zero_copy_only=False)
     return found
-
-
-def _exact(read: Read, count: int) -> np.ndarray:
-    """For each text the first earlier one with the same letters and digits, or -1 [text]."""
-
-    def letters_of(places: np.ndarray) -> pa.Array:
-        return plain(read(places))
-
-    hashes = np.empty(count, np.uint64)
-    for start, stop in spans(count, BATCH):
-        hashes[start:stop] = hash_texts(letters_of(np.arange(start, stop)))
-    return first_equal(hashes, letters_of)
 
 
 def write_dropped(path: Path, texts: StoredSentences, found: dict[Method, np.ndarray], checksum: str) -> None:

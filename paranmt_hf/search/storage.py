@@ -150,30 +150,26 @@ def write_encoded(
     with Progress("encode", rows, done=done) as progress:
         while done < rows:
             stop = min(done + block_rows, rows)
-            _write_block(path, encode(done, stop).astype(precision), done, rows)
+            block = encode(done, stop).astype(precision)
+            with writing(path), path.open("r+b" if done else "wb") as file:
+                if not done:
+                    _write_header(file, (rows, block.shape[1]), block.dtype)
+                # Remains of an interrupted write are cut off.
+                file.seek(HEADER_BYTES + done * block.shape[1] * block.itemsize)
+                file.truncate()
+                file.write(block.tobytes())
+                # Else a power cut could leave fewer vectors than are counted next to the file.
+                file.flush()
+                os.fsync(file.fileno())
             write_bytes(counted, json.dumps({"rows": stop}).encode())
             done = stop
             progress.advance_to(done)
     return Vectors(path)
 
 
-def _write_block(path: Path, block: np.ndarray, start: int, rows: int) -> None:
-    """Write a block [row, dimension] after the existing rows; remains of an interrupted write are cut off."""
-    with writing(path), path.open("r+b" if start else "wb") as file:
-        if not start:
-            _write_header(file, (rows, block.shape[1]), block.dtype)
-        file.seek(HEADER_BYTES + start * block.shape[1] * block.itemsize)
-        file.truncate()
-        file.write(block.tobytes())
-        # Else a power cut could leave fewer vectors than are counted next to the file.
-        file.flush()
-        os.fsync(file.fileno())
-
-
 def _write_header(file: IO[bytes], shape: tuple[int, int], kind: np.dtype) -> None:
     """Write the header of the npy format, which has `HEADER_BYTES` for every number of rows."""
-    values = {"descr": kind.str, "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(file, values)
+    np.lib.format.write_array_header_1_0(file, {"descr": kind.str, "fortran_order": False, "shape": shape})
 
 
 def write_in_order(vectors: Vectors, order: np.ndarray, path: Path, precision: Precision) -> None:
@@ -192,7 +188,7 @@ def spans(count: int, size: int) -> Iterator[tuple[int, int]]:
         yield start, min(start + size, count)
 
 
-def save_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], state: Mapping[str, Any]) -> None:
+def save_progress(path: Path, arrays: Mapping[str, np.ndarray], state: Mapping[str, Any]) -> None:
     """Write arrays with a state of JSON values atomically."""
     from safetensors.numpy import save_file
 
@@ -200,8 +196,8 @@ def save_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], state: Mapping
         save_file(dict(arrays), aside, {"state": json.dumps(state)})
 
 
-def read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Read the arrays and the state of `save_checkpoint`; both are empty without a file."""
+def read_progress(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Read the arrays and the state of `save_progress`; both are empty without a file."""
     from safetensors import SafetensorError, safe_open
 
     if not path.exists():

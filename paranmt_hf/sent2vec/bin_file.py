@@ -219,7 +219,7 @@ def _unit(raw: bytes) -> str:
     return word if word and word != UNKNOWN else f"bytes {raw.hex(' ')}"
 
 
-def read_rows(reader: BinReader, found: Sent2VecWords) -> Iterator[tuple[int, np.ndarray]]:
+def read_vector_blocks(reader: BinReader, found: Sent2VecWords) -> Iterator[tuple[int, np.ndarray]]:
     """Read the rows of words and buckets; yields as `matrix`, then checks that the model is complete."""
     words, width = len(found.units), found.settings["dim"]
     used = words + found.settings["bucket"]

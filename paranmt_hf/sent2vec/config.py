@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.markers import Count, Group, Range, RunOnly, Seed
+from paranmt_hf.util.markers import Count, Group, PythonOnly, Range, RunOnly, Seed
 from paranmt_hf.util.settings import Settings
 
 # The loss of a target takes the logarithm of a product of as many numbers of at most 2, which must stay finite.
@@ -18,7 +18,6 @@ _TABLE_5 = {
     "wikipedia": ((600, 8, 20, 9, 1e-5, 0), (700, 8, 20, 9, 5e-6, 4)),
     "twitter": ((700, 20, 20, 3, 1e-6, 0), (700, 20, 20, 3, 1e-6, 3)),
 }
-_NAMES = ("dimension", "min_count", "min_target_count", "epochs", "threshold", "dropped_ngrams")
 STEPS = Group("steps", "Which words are predicted, against how many others, and at which rate.")
 NGRAMS = Group("ngram_settings", "How n-grams are hashed and trained.")
 
@@ -64,7 +63,7 @@ class Sent2VecConfig(Settings):
     l1: Annotated[float, Range(at_least=0, at_most=1), STEPS] = 0.0
     dropped_ngrams: Annotated[int | None, Range(at_least=0), NGRAMS] = None
     buckets: Annotated[int, Range(at_least=0, at_most=2**28), NGRAMS] = 2_000_000
-    min_ngram_count: Annotated[int, Range(at_least=1, at_most=255), NGRAMS] = 1
+    min_ngram_count: Annotated[int, Range(at_least=1, at_most=255), PythonOnly] = 1
     context: Literal["paper", "placeholder", "program", "cbow"] = "paper"
     cut: Literal["words", "blanks"] = "words"
     seed: Seed = 1
@@ -90,7 +89,8 @@ class Sent2VecConfig(Settings):
         Without a preset the threshold is left to the text (`threshold_for`).
         """
         missing: dict[str, Any] = {}
-        for name, value in zip(_NAMES, self._table, strict=True):
+        names = ("dimension", "min_count", "min_target_count", "epochs", "threshold", "dropped_ngrams")
+        for name, value in zip(names, self._table, strict=True):
             if getattr(self, name) is None:
                 missing[name] = value
         if self.preset is None:

@@ -19,10 +19,10 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Results
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import About
-from paranmt_hf.sent2vec.bin_file import Sent2VecWords, open_model, read_rows, read_vocabulary
+from paranmt_hf.sent2vec.bin_file import Sent2VecWords, open_model, read_vector_blocks, read_vocabulary
 from paranmt_hf.text.definitions import is_piece
 from paranmt_hf.text.tokens import WordTokenizer
-from paranmt_hf.training.card import encoder_values, shell_word, write_card
+from paranmt_hf.training.card import encoder_values, shell_word, write_model_card
 from paranmt_hf.util.files import checksum, existing, shown_path
 from paranmt_hf.util.markers import ByContent
 from paranmt_hf.util.progress import Progress
@@ -164,7 +164,7 @@ def _convert(path: Path, settings: ConversionSettings, folder: Path, name: str) 
             RowFile(weights, words + len(kept), dimension, config.precision, None if stock else kept) as file,
         ):
             places = np.concatenate([np.arange(words), words + kept])
-            for start, block in read_rows(reader, found):
+            for start, block in read_vector_blocks(reader, found):
                 if start == 0:
                     # That of unknown words.
                     block[0] = 0
@@ -174,6 +174,9 @@ def _convert(path: Path, settings: ConversionSettings, folder: Path, name: str) 
     # A word such as `##ing` would be read as a piece; renamed to `###ing` it has the same row and matches no text.
     units = [f"#{unit}" if stock and is_piece(unit) else unit for unit in found.units]
     save_around_rows(weights, folder, units, order, buckets, kept, config.cut, config.precision)
+    # The program's name for the end of a line is not a word of a text.
+    words_of_text = [unit for unit in found.units[1:] if unit != "</s>"]
+    unreachable = sum(" " in unit or CUTTERS[config.cut](unit) != [unit] for unit in words_of_text)
     record = ConversionRecord(
         settings=settings,
         source=path.name,
@@ -184,18 +187,11 @@ def _convert(path: Path, settings: ConversionSettings, folder: Path, name: str) 
         dimension=dimension,
         words=words - 1,
         ngrams=len(kept),
-        unreachable=_unreachable(found, config.cut),
+        unreachable=unreachable,
         **made_with("numpy", "torch", "sentence-transformers"),
     )
-    write_card(folder, converted_values(name, folder, record))
+    write_model_card(folder, converted_values(name, folder, record))
     return record
-
-
-def _unreachable(found: Sent2VecWords, cut: str) -> int:
-    """Count the words that no text can contain, because it is split differently."""
-    # The program's name for the end of a line is not a word of a text.
-    words = (unit for unit in found.units[1:] if unit != "</s>")
-    return sum(" " in unit or CUTTERS[cut](unit) != [unit] for unit in words)
 
 
 def _kept_buckets(config: ConvertConfig, found: Sent2VecWords) -> np.ndarray:

@@ -22,7 +22,6 @@ from paranmt_hf.util.records import as_json, from_json
 from paranmt_hf.util.wording import counted
 
 logger = logging.getLogger(__name__)
-ROWS_FILLED = 100_000  # Rows that get random numbers at once
 
 
 def negative_table(counts: np.ndarray, generator: np.random.Generator, size: int | None = None) -> np.ndarray:
@@ -58,7 +57,15 @@ class Loop:
         initial, order, draws = (np.random.default_rng(seed) for seed in seeds)
         counts = np.append(text.words.counts, text.words.lines)
         table, keep = negative_table(counts, order), text.words.keep(config)
-        self._refuse_no_targets(keep)
+        # With almost no targets all vectors would stay random.
+        expected = (config.epochs or 1) * float(text.words.counts @ np.minimum(keep, 1))
+        if expected < 1:
+            threshold = config.threshold_for(text.words.tokens)
+            raise InputError(
+                f"with `threshold` {threshold:g} {expected:.2g} words of this text would be "
+                f"predicted in {config.epochs} passes; leave out `threshold` and `preset`, then it is chosen for "
+                "this text"
+            )
         self._sampling = Sampling(keep, table, config.negatives, config.dropped_ngrams or 0, config.l1)
         random = draws.integers(2**64, size=config.threads, dtype=np.uint64)
         # The threads walk through the table from places far apart.
@@ -83,22 +90,12 @@ class Loop:
         """Rows of targets and negatives [word, dimension], float32; the last is the end of a line."""
         return self._tables["outputs"]
 
-    def _refuse_no_targets(self, keep: np.ndarray) -> None:
-        """Reject training with almost no targets, after which all vectors would be random."""
-        expected = (self.config.epochs or 1) * float(self.text.words.counts @ np.minimum(keep, 1))
-        if expected < 1:
-            threshold = self.config.threshold_for(self.text.words.tokens)
-            raise InputError(
-                f"with `threshold` {threshold:g} {expected:.2g} words of this text would be predicted in "
-                f"{self.config.epochs} passes; leave out `threshold` and `preset`, then it is chosen for this text"
-            )
-
     def _begin(self, generator: np.random.Generator) -> dict[str, np.ndarray]:
         """Create the initial tables: inputs between -1/dimension and 1/dimension, outputs of zeros."""
         width = self.config.dimension or 0
         inputs = np.empty((self._rows, width), np.float32)
-        for start in range(0, len(inputs), ROWS_FILLED):
-            part = inputs[start : start + ROWS_FILLED]
+        for start in range(0, len(inputs), 100_000):
+            part = inputs[start : start + 100_000]
             generator.random(out=part, dtype=np.float32)
             part *= np.float32(2 / width)
             part -= np.float32(1 / width)

@@ -13,7 +13,7 @@ from paranmt_hf.corpus.reading.sentences import SentenceSources
 from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.sent2vec.config import Sent2VecConfig
 from paranmt_hf.sent2vec.record import Sent2VecRecord, Sent2VecSettings, sent2vec_values
-from paranmt_hf.training.card import write_card
+from paranmt_hf.training.card import write_model_card
 from paranmt_hf.training.record import TRAINING_PICTURE, History, plot_history
 from paranmt_hf.util.files import listed, shown_path
 from paranmt_hf.util.records import made_with
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 # In the work folder.
 TEXT, CHECKPOINT = "text", "checkpoint.safetensors"
-ROWS_WRITTEN = 10_000  # Rows that are copied at once while an encoder is written
 # Words of text below which similarities of unrelated sentences are mostly noise.
 FEW_WORDS = 10_000_000
 
@@ -118,8 +117,8 @@ def _train(
     # The placeholder's row becomes that of unknown words, which add nothing.
     loop.inputs[0] = 0
     with RowFile(rows, len(loop.inputs), loop.inputs.shape[1], "float32", None if stock else text.hashes) as file:
-        for start in range(0, len(loop.inputs), ROWS_WRITTEN):
-            file.write(loop.inputs[start : start + ROWS_WRITTEN])
+        for start in range(0, len(loop.inputs), 10_000):
+            file.write(loop.inputs[start : start + 10_000])
     # The tables leave the memory before the libraries that save encoders come into it.
     del loop
     save_around_rows(rows, folder, text.words.names, config.ngrams, config.buckets, text.hashes, config.cut)
@@ -139,7 +138,7 @@ def _train(
     )
     if course.losses:
         plot_history(History(losses=course.losses), folder / TRAINING_PICTURE, "Sent2Vec", unit="words")
-    write_card(folder, sent2vec_values(name, folder, record))
+    write_model_card(folder, sent2vec_values(name, folder, record))
     return record
 
 

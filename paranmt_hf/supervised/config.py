@@ -18,7 +18,6 @@ from paranmt_hf.util.tables import percent, text_table
 
 TaskName = Literal["SICK-R", "SICK-E", "SST2", "SST5", "STSB", "STSB-captions", "STSB-no-captions"]
 Way = Literal["scratch", "initialised", "regularised", "fixed"]
-Optimizer = Literal["adam", "adagrad"]
 Width = Annotated[int, Range(at_least=1, at_most=10_000)]
 Weight = Annotated[float, Range(at_least=0, at_most=1_000_000)]
 
@@ -63,7 +62,7 @@ class SuperviseConfig(Settings):
     hidden: Annotated[Width | None, HEAD] = None
     epochs: Count | None = None
     batch_size: Annotated[Count, OPTIMIZATION] = 25
-    optimizer: Annotated[Optimizer | None, OPTIMIZATION] = None
+    optimizer: Annotated[Literal["adam", "adagrad"] | None, OPTIMIZATION] = None
     learning_rate: Annotated[float | None, Range(above=0, at_most=1), OPTIMIZATION] = None
     freeze_words: Annotated[bool, OPTIMIZATION] = False
     lambda_s: Annotated[Weight, PENALTIES] = 1e-6

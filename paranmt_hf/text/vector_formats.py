@@ -14,8 +14,6 @@ from paranmt_hf.util.wording import counted
 
 HEAD = 1 << 16  # First bytes that are looked at
 LONGEST_WORD = 1 << 16  # Maximum number of bytes of a word
-# The number at the start of every `.bin` file of fastText and Sent2Vec.
-FASTTEXT = 793712314
 # First bytes of other files, and what to do with each.
 _OTHERS = {
     b"PAR1": "is Parquet; write a word and its numbers on each line of a text file",
@@ -57,7 +55,8 @@ def _other_format(path: Path, head: bytes) -> str | None:
         return f"is a zip archive; unpack it and name one of its files: {_members(path)}"
     if head[257:262] == b"ustar":
         return "is a tar archive; unpack it (`tar -xf`) and name one of its files"
-    if len(head) < 14 * 4 or head[:4] != struct.pack("<i", FASTTEXT):
+    # The number at the start of every `.bin` file of fastText and Sent2Vec.
+    if len(head) < 14 * 4 or head[:4] != struct.pack("<i", 793712314):
         return next((advice for start, advice in _OTHERS.items() if head.startswith(start)), None)
     # Behind the number the version and twelve settings, of which the kind of model is 4 for Sent2Vec's own command.
     _, version, *settings = struct.unpack_from("<14i", head)

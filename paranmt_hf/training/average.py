@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
-from paranmt_hf.training.card import trained_values, write_card
+from paranmt_hf.training.card import trained_values, write_model_card
 from paranmt_hf.training.record import AveragedModel, Mean, MeanRecord
 from paranmt_hf.util.run import result_folder, run
 
@@ -52,7 +52,7 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> Mean:
         from paranmt_hf.encoders.saving import save
 
         save(_mean(located), folder)
-        write_card(folder, trained_values(out.name, folder, record))
+        write_model_card(folder, trained_values(out.name, folder, record))
         return record
 
     return run(out, record.identity, MeanRecord, make, result=Mean, command="encoder average")

@@ -224,7 +224,7 @@ def made_values(
     )
 
 
-def write_card(folder: Path, values: dict[str, Any]) -> None:
+def write_model_card(folder: Path, values: dict[str, Any]) -> None:
     """Write the card of an encoder into its folder, before evaluation and publication; see `folder_card`."""
     (folder / "README.md").write_text(folder_card(values), encoding="utf8", newline="\n")
 

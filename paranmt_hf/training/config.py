@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.markers import Advanced, AlsoWrites, Count, Group, Range, RunOnly, Seed, Share
+from paranmt_hf.util.markers import Advanced, AlsoWrites, Count, Group, PythonOnly, Range, RunOnly, Seed, Share
 from paranmt_hf.util.settings import Settings
 
 Negatives = Literal["max", "mix", "rand"]
@@ -79,7 +79,7 @@ class TrainConfig(Settings):
     scrambling: Annotated[Share, Advanced] = 0.3
     negatives: Annotated[Negatives, MINING, Advanced] = "max"
     one_sided: Annotated[bool, MINING, Advanced] = False
-    mining_precision: Annotated[Literal["float32", "int8"] | None, MINING, Advanced] = None
+    mining_precision: Annotated[Literal["float32", "int8"] | None, PythonOnly] = None
     teacher: str | None = None
     teacher_weight: Annotated[float, Range(above=0, at_most=1), TEACHING, Advanced] = 1.0
     second_teacher: Annotated[str | None, TEACHING, Advanced] = None

@@ -198,7 +198,7 @@ def sentences_of(folder: str | Path) -> set[str]:
     for benchmark in (folder, folder / "STSBenchmark"):
         if (benchmark / "sts-train.csv").exists():
             sets.append(read_benchmark(benchmark, split="train"))
-    return {sentence for part in sets for sentence in [*part.left, *part.right]}
+    return set().union(*(part.sentences for part in sets))
 
 
 def holds_training(work: Path) -> bool:

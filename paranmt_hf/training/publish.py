@@ -26,7 +26,7 @@ from paranmt_hf.training.card import (
     folder_card,
     made_values,
     trained_values,
-    write_card,
+    write_model_card,
 )
 from paranmt_hf.training.record import (
     CALIBRATION_PICTURE,
@@ -190,7 +190,7 @@ def encoder_kind(
     """
 
     def write_again(folder: Path, name: str) -> None:
-        write_card(folder, values(name, folder, record.read(folder)))
+        write_model_card(folder, values(name, folder, record.read(folder)))
 
     return Kind(
         title,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from paranmt_hf.corpus.reading.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.training.card import trained_values, write_card
+from paranmt_hf.training.card import trained_values, write_model_card
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.inputs import TrainingInputs, find_inputs, holds_checkpoint, holds_training
 from paranmt_hf.training.pair_store import PairStore
@@ -182,7 +182,7 @@ def _make(inputs: TrainingInputs, work: Path, folder: Path, name: str) -> Traini
     if is_rank_0():
         save(model, folder)
         plot_history(history, folder / TRAINING_PICTURE, inputs.encoder.model)
-        write_card(folder, trained_values(name, folder, record))
+        write_model_card(folder, trained_values(name, folder, record))
     return record
 
 

@@ -22,13 +22,10 @@ from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.util.machine import is_running
 from paranmt_hf.util.packed import DAMAGED, open_packed
 
-# Messages of torch that replace the system's reason when it cannot write.
-TORCH_WRITING = ("PytorchStreamWriter", "inline_container", "iostream error")
 AGAIN = "make room and run the same command again"
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # A full disk, an exhausted quota, a limit on the size of files
 _OPEN: set[str] = set()  # Names of the files that this process is writing
 Names = str | Path | Sequence[str | Path]  # One or more files, folders or ids on the Hub
-NO_ACCESS = "check the path and its permissions, or choose another path"
 
 
 @contextmanager
@@ -125,7 +122,10 @@ def writing(path: Path, *, advice: str = AGAIN) -> Iterator[None]:
 
 def write_failure(error: BaseException) -> str | None:
     """Describe in a few words why writing failed; None for an error of another kind."""
-    if isinstance(error, RuntimeError) and any(words in str(error) for words in TORCH_WRITING):
+    # Messages of torch that replace the system's reason.
+    if isinstance(error, RuntimeError) and re.search(
+        "PytorchStreamWriter|inline_container|iostream error", str(error)
+    ):
         return "torch failed writing a file"
     # Tokenizers raise errors of no class of their own.
     of_tokenizers = type(error) is Exception and "(os error" in str(error)
@@ -142,7 +142,9 @@ def disk_full(error: BaseException) -> bool:
 def advise(error: BaseException, advice: str) -> str:
     """Advice for an error of writing: the given one if the disk may be full, otherwise to check the path."""
     number = _error_number(error)
-    return advice if number is None or number in DISK_FULL else NO_ACCESS
+    if number is None or number in DISK_FULL:
+        return advice
+    return "check the path and its permissions, or choose another path"
 
 
 def _error_number(error: BaseException) -> int | None:

@@ -26,8 +26,6 @@ HEADERS = (
     (b"cache-control", b"no-store"),
 )
 
-SAFE = ("GET", "HEAD")  # Methods that change nothing
-
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -105,7 +103,10 @@ def guarded(app: App, token: str, port: int) -> App:
             refused = "this page is served to its own address only"
         elif not any(secrets.compare_digest(each.encode(), token.encode()) for each in shown):
             refused = "open the address that the command printed: it holds a token"
-        elif request.method not in SAFE and request.headers.get("origin", f"http://{host}") != f"http://{host}":
+        elif (
+            request.method not in ("GET", "HEAD")
+            and request.headers.get("origin", f"http://{host}") != f"http://{host}"
+        ):
             refused = "only this page itself may change anything"
         if refused is not None:
             await PlainTextResponse(f"{refused}\n", 403)(scope, receive, send)

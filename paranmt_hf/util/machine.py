@@ -15,9 +15,6 @@ from typing import Any, TypeVar
 from paranmt_hf.errors import InputError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-# Of numba: sums may be rounded in another order; infinities and NaN are kept.
-FAST_SUMS = {"reassoc", "contract", "arcp", "nsz"}
-
 GPU_THREADS = 4  # Threads that prepare batches for a GPU
 
 
@@ -93,7 +90,8 @@ def compiled(*, fast: bool = False, **options: Any) -> Callable[[Function], Func
     """Compile a function with numba, cached on disk if possible; `fast` allows sums in another order."""
     from numba import njit
 
-    options |= {"nogil": True, "fastmath": FAST_SUMS if fast else False}
+    # Of fast sums, infinities and NaN are kept.
+    options |= {"nogil": True, "fastmath": {"reassoc", "contract", "arcp", "nsz"} if fast else False}
 
     def compile_(function: Function) -> Function:
         try:

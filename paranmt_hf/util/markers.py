@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-LARGEST_SEED = 2**32 - 1  # The largest seed that every random number generator in use accepts
-
 
 @dataclass(frozen=True)
 class Range:
@@ -79,6 +77,16 @@ class Prefixed:
 
 
 @dataclass(frozen=True)
+class Without:
+    """Marks a parameter some of whose settings are not options of the command: `Without("groups", "order")`."""
+
+    fields: tuple[str, ...]
+
+    def __init__(self, *fields: str) -> None:
+        object.__setattr__(self, "fields", fields)
+
+
+@dataclass(frozen=True)
 class Group:
     """Marks settings that are given together as one option: `--search beams=8,top_p=0.9`, or a YAML file with them.
 
@@ -105,7 +113,8 @@ class Expands:
     values: Callable[[str], Mapping[str, Any]]
 
 
-Seed = Annotated[int, Range(at_least=0, at_most=LARGEST_SEED)]
+# The largest seed that every random number generator in use accepts.
+Seed = Annotated[int, Range(at_least=0, at_most=2**32 - 1)]
 Count = Annotated[int, Range(at_least=1)]
 Share = Annotated[float, Range(at_least=0, at_most=1)]
 Cosine = Annotated[float, Range(at_least=-1, at_most=1)]

@@ -16,7 +16,6 @@ from paranmt_hf.errors import InputError
 # What reading a packed file raises if it is cut off or damaged.
 DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)
 _BLOCK = 1 << 16
-_PADDING = 4  # Zeros between the streams of an xz file come in this number
 
 
 class Packing(NamedTuple):
@@ -62,7 +61,7 @@ PACKINGS = (
         "xz",
         ".xz",
         (b"\xfd7zXZ\0",),
-        lambda path: io.BufferedReader(_Streams(path.open("rb"), lzma.LZMADecompressor, _PADDING), _BLOCK),
+        lambda path: io.BufferedReader(_Streams(path.open("rb"), lzma.LZMADecompressor, padding=4), _BLOCK),
         lambda path: lzma.open(path, "wb"),
     ),
     Packing(
@@ -100,7 +99,7 @@ def open_packed(path: Path) -> BinaryIO:
     return path.open("rb") if packing is None else packing.open(path)
 
 
-def plain_name(path: Path) -> str:
+def unpacked_name(path: Path) -> str:
     """Name of a file without the ending of its packing: `pairs.tsv` for `pairs.tsv.gz`."""
     return path.stem if path.suffix.lower() in PACKED else path.name
 

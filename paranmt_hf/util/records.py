@@ -20,7 +20,6 @@ from paranmt_hf.util.wording import in_words
 from paranmt_hf.version import __version__
 
 Identity = dict[str, Any]
-DIFFERENCES_NAMED, VALUE_CHARACTERS, CHECKSUM_DIGITS = 5, 100, 12
 T = TypeVar("T")
 
 
@@ -158,8 +157,8 @@ def _plain(values: object) -> object:
 def describe_differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     """Differences of two nested identities: `name: was X, now Y; ...`, the first few; empty if they are equal."""
     differences = _differences(found, wanted)
-    more = len(differences) - DIFFERENCES_NAMED
-    return "; ".join(differences[:DIFFERENCES_NAMED]) + (f"; and {more} more" if more > 0 else "")
+    more = f"; and {len(differences) - 5} more" if len(differences) > 5 else ""
+    return "; ".join(differences[:5]) + more
 
 
 def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> list[str]:
@@ -185,9 +184,8 @@ def _by_name(value: object) -> object:
 
 def _brief(value: object) -> str:
     """Format a value, with checksums and long lists shortened."""
-    digits = rf"\b([0-9a-f]{{{CHECKSUM_DIGITS}}})[0-9a-f]{{{64 - CHECKSUM_DIGITS}}}\b"
-    text = re.sub(digits, r"\1", in_words(value))
-    return text if len(text) <= VALUE_CHARACTERS else f"{text[:VALUE_CHARACTERS]}..."
+    text = re.sub(r"\b([0-9a-f]{12})[0-9a-f]{52}\b", r"\1", in_words(value))
+    return text if len(text) <= 100 else f"{text[:100]}..."
 
 
 def _unknown_keys(found: Json, known: Json, prefix: str = "") -> list[str]:

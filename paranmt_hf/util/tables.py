@@ -6,13 +6,11 @@ import json
 import re
 from collections.abc import Collection, Sequence
 
-MARKUP = "\\|<>`*_[]#&~$"
-
 
 def escape(text: object) -> str:
     """Escape text, so that it is not markup and cannot end its line or table cell."""
     plain = " ".join(str(text).split())
-    return "".join(f"\\{character}" if character in MARKUP else character for character in plain)
+    return "".join(f"\\{character}" if character in "\\|<>`*_[]#&~$" else character for character in plain)
 
 
 def code(value: object) -> str:

@@ -15,7 +15,6 @@ import re
 import types
 import typing
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -33,9 +32,10 @@ NUMBERS = {int: numbers.Integral, float: numbers.Real}
 UNIONS = (types.UnionType, typing.Union)
 MAPPINGS = (dict, Mapping)
 SEQUENCES = (list, tuple, Sequence)
+ANY_NUMBER = Range()
 
 
-def read(kind: Annotation, value: Json, name: str, *, text: bool = False) -> Any:  # noqa: ANN401 - of the type
+def read(kind: Annotation, value: Json, name: str, *, text: bool = False, within: Range = ANY_NUMBER) -> Any:  # noqa: ANN401 - of the type
     """Convert a value to its type, or raise an `InputError` about `name`.
 
     Numbers of other libraries (numpy) become Python's, and paths may be given as text.
@@ -46,23 +46,23 @@ def read(kind: Annotation, value: Json, name: str, *, text: bool = False) -> Any
         name: What it is called in errors, such as `margin`; keys and places within it are added: `losses[2].step`.
         text: Whether numbers, `true`, `none`, lists of one value and `NAME=VALUE,...` may be given as text, as on the
             command line.
+        within: Range of a number, or of each of several.
     """
     origin, inner = typing.get_origin(kind) or kind, typing.get_args(kind)
     if origin is Annotated:
-        found = read(inner[0], value, name, text=text)
-        _check_ranges(found, inner[1:], name)
-        return found
+        within = next((marker for marker in inner[1:] if isinstance(marker, Range)), within)
+        return read(inner[0], value, name, text=text, within=within)
     if origin in UNIONS:
-        return _read_union(inner, value, name, text)
+        return _read_union(inner, value, name, text, within)
     if origin is Literal:
         return _read_choice(inner, value, name, text)
     if origin in MAPPINGS:
         return _read_mapping(inner, value, name, text)
     if origin in SEQUENCES:
-        return _read_items(origin, inner, value, name, text)
+        return _read_items(origin, inner, value, name, text, within)
     if dataclasses.is_dataclass(origin):
         return _read_dataclass(typing.cast(type, origin), value, name, text)
-    return _read_plain(origin, value, name, text)
+    return _read_plain(origin, value, name, text, within)
 
 
 def mismatch(name: str, expected: str, found: Json) -> InputError:
@@ -71,15 +71,7 @@ def mismatch(name: str, expected: str, found: Json) -> InputError:
     return InputError(f"{name or 'the content'} must be {expected}, was {brief(found)}", option=option or None)
 
 
-def _check_ranges(value: Json, markers: Sequence[Any], name: str) -> None:
-    values = value if isinstance(value, list | tuple) else [value]
-    for marker in markers:
-        for number in values if isinstance(marker, Range) else ():
-            if number is not None and number not in marker:
-                raise mismatch(name, str(marker), number)
-
-
-def _read_union(kinds: Sequence[Annotation], value: Json, name: str, text: bool) -> Any:  # noqa: ANN401
+def _read_union(kinds: Sequence[Annotation], value: Json, name: str, text: bool, within: Range) -> Any:  # noqa: ANN401
     """Read a value as the first type that takes it; the error is that of the first one."""
     optional = type(None) in kinds
     if optional and value is None:
@@ -98,7 +90,7 @@ def _read_union(kinds: Sequence[Annotation], value: Json, name: str, text: bool)
     errors = []
     for kind in known:
         try:
-            return read(kind, value, name, text=text)
+            return read(kind, value, name, text=text, within=within)
         except InputError as error:
             errors.append(error)
     raise errors[0]
@@ -144,7 +136,7 @@ def named_values(text: str) -> dict[str, str] | None:
 
 
 def _read_items(
-    origin: Annotation, inner: Sequence[Annotation], value: Json, name: str, text: bool
+    origin: Annotation, inner: Sequence[Annotation], value: Json, name: str, text: bool, within: Range
 ) -> list[Any] | tuple[Any, ...]:
     if text and not isinstance(value, list | tuple):
         value = [value]
@@ -159,7 +151,7 @@ def _read_items(
         raise mismatch(name, f"a list of {len(kinds)}", value)
     found = []
     for index, (kind, item) in enumerate(zip(kinds, value, strict=True)):
-        found.append(read(kind, item, f"{name}[{index}]", text=text))
+        found.append(read(kind, item, f"{name}[{index}]", text=text, within=within))
     return found if origin is list else tuple(found)
 
 
@@ -183,39 +175,34 @@ def _below(name: str, key: str) -> str:
     return f"{name}.{key}" if name else key
 
 
-def _read_plain(kind: Annotation, value: Json, name: str, text: bool) -> Any:  # noqa: ANN401
+def _read_plain(kind: Annotation, value: Json, name: str, text: bool, within: Range) -> Any:  # noqa: ANN401
     if kind not in PLAIN:
         return value
-    found = _from_text(kind, value) if text and isinstance(value, str) else value
+    found = value
     if kind in NUMBERS:
-        found = _as_number(kind, found)
-    elif kind is Path and isinstance(found, str):
-        found = Path(found)
-    elif kind is str and isinstance(found, os.PathLike):
-        found = os.fspath(found)
+        found = _number(kind, value, text)
+    elif kind is bool and text and isinstance(value, str):
+        found = {"true": True, "false": False}.get(value.lower())
+    elif kind is Path and isinstance(value, str):
+        found = Path(value)
+    elif kind is str and isinstance(value, os.PathLike):
+        found = os.fspath(value)
     if not isinstance(found, kind):
-        raise mismatch(name, PLAIN[kind], value)
+        raise mismatch(name, f"{PLAIN[kind]} {within}".rstrip(), value)
+    if kind in NUMBERS and found not in within:
+        raise mismatch(name, str(within), found)
     return found
 
 
-def _from_text(kind: type, text: str) -> Any:  # noqa: ANN401
-    """Parse text; what is no value of the type stays text."""
-    if kind is bool:
-        return {"true": True, "false": False}.get(text.lower(), text)
-    if kind in NUMBERS:
-        with suppress(ValueError):
-            return kind(text)
-    return text
-
-
-def _as_number(kind: type, value: Json) -> int | float | None:
-    """Convert a number of any library; None for other values, and for infinity and NaN."""
-    if isinstance(value, bool) or not isinstance(value, NUMBERS[kind]):
+def _number(kind: type, value: Json, text: bool) -> int | float | None:
+    """Convert text, or a number of any library; None for other values, and for infinity and NaN."""
+    is_number = isinstance(value, NUMBERS[kind]) and not isinstance(value, bool)
+    if not is_number and not (text and isinstance(value, str)):
         return None
     try:
         number = kind(value)
         return number if math.isfinite(number) else None
-    except OverflowError:
+    except (ValueError, OverflowError):
         # Floats do not hold every whole number.
         return None
 
@@ -239,7 +226,7 @@ class Expected:
     kind: Any  # Type of a value, or of each of several: `int`, `str`, a `Literal`, `dict`, a dataclass
     several: bool = False  # Whether it is a sequence
     optional: bool = False  # Whether None is allowed
-    range: Range = Range()  # Range of a number
+    range: Range = ANY_NUMBER  # Range of a number
     markers: tuple[Any, ...] = ()  # Other metadata of `Annotated`
 
     def choices(self) -> tuple[Any, ...]:
@@ -268,7 +255,7 @@ def expected_of(annotation: Annotation) -> Expected:
     ranges = [marker for marker in markers if isinstance(marker, Range)]
     others = [marker for marker in markers if not isinstance(marker, Range)]
     kind = dict if origin in MAPPINGS else kind
-    return Expected(annotation, kind, several, optional, ranges[0] if ranges else Range(), tuple(others))
+    return Expected(annotation, kind, several, optional, ranges[0] if ranges else ANY_NUMBER, tuple(others))
 
 
 def _chosen_of_union(kinds: Sequence[Annotation]) -> Annotation:

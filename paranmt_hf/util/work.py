@@ -67,7 +67,16 @@ def locked(work: Path, command: str, identity: Identity, holds: Holds | None) ->
     with lock(work):
         state = {"command": command, "resumable": holds is not None, "identity": identity}
         known = state_of(work)
-        _refuse_others(work, known, state, holds)
+        # Long work of another command, or with other settings.
+        if known is not None and known != state and known["resumable"]:
+            if known["command"] != command:
+                raise InputError(
+                    f"{work} holds work of `paranmt {known['command']}`, unfinished or kept; let that command finish, "
+                    "or delete that folder or move it away",
+                    path=work,
+                )
+            if holds is not None and holds(work):
+                raise _other_settings(work, known["identity"], identity)
         try:
             if known != state or holds is None:
                 _begin(work, known, state)
@@ -109,20 +118,6 @@ def _is_unused(work: Path) -> bool:
     return work.is_dir() and all(
         path.name == LOCK or (path.name.startswith(f".{STATE}.") and path.suffix == ".tmp") for path in work.iterdir()
     )
-
-
-def _refuse_others(work: Path, known: dict[str, Any] | None, state: dict[str, Any], holds: Holds | None) -> None:
-    """Reject a work folder of another command, or of long work with other settings."""
-    if known is None or known == state or not known["resumable"]:
-        return
-    if known["command"] != state["command"]:
-        raise InputError(
-            f"{work} holds work of `paranmt {known['command']}`, unfinished or kept; let that command finish, or "
-            "delete that folder or move it away",
-            path=work,
-        )
-    if holds is not None and holds(work):
-        raise _other_settings(work, known["identity"], state["identity"])
 
 
 def _other_settings(work: Path, found: Identity, wanted: Identity) -> OtherSettingsError:

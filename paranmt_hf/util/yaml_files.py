@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -38,15 +39,14 @@ class _TextLoader(_Loader):
     yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
 
 
-# The core schema of YAML 1.2.2 (section 10.3.2) without octal and hexadecimal numbers.
-CORE_SCHEMA = {
-    "bool": "true|True|TRUE|false|False|FALSE",
-    "int": "[-+]?[0-9]+",
-    "float": r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
-}
 for loader in (_TextLoader, _Loader):
     loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile("^(?:~|null|Null|NULL|)$"), None)
-for name, pattern in CORE_SCHEMA.items():
+# The core schema of YAML 1.2.2 (section 10.3.2) without octal and hexadecimal numbers.
+for name, pattern in (
+    ("bool", "true|True|TRUE|false|False|FALSE"),
+    ("int", "[-+]?[0-9]+"),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"),
+):
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{name}", re.compile(f"^(?:{pattern})$"), None)
 
 
@@ -59,14 +59,27 @@ def parse_yaml(text: str, *, as_text: bool = False) -> Any:  # noqa: ANN401 - wh
     try:
         # The loader is a safe one: it makes plain values alone.
         values = yaml.load(text, Loader=_TextLoader if as_text else _Loader)  # noqa: S506
-    except (RecursionError, ValueError) as error:
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
-        raise yaml.YAMLError(str(reason)) from None
+        level = [values]
+        for _ in range(50):
+            # Each list and mapping once, because anchors may repeat them, and an anchor may be inside itself.
+            level = list({id(part): part for value in level for part in _parts(value)}.values())
+        if level:
+            raise RecursionError
+    except RecursionError:
+        raise yaml.YAMLError("it is nested too deeply") from None
+    except ValueError as error:
+        raise yaml.YAMLError(str(error)) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
         raise yaml.YAMLError(f"{place}{error.problem or error.context}") from None
     return values
+
+
+def _parts(value: Any) -> Collection[Any]:  # noqa: ANN401
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def read_yaml(path: Path, expected: str, *, as_text: bool = False) -> dict[str, Any]:

@@ -12,7 +12,19 @@ from paranmt_hf import cli
 from paranmt_hf.cli.command import Command
 from paranmt_hf.cli.written_files import WrittenFileRecord
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.markers import Advanced, Count, Expands, Group, Prefixed, PythonOnly, Range, RunOnly, Seed, Writes
+from paranmt_hf.util.markers import (
+    Advanced,
+    Count,
+    Expands,
+    Group,
+    Prefixed,
+    PythonOnly,
+    Range,
+    RunOnly,
+    Seed,
+    Without,
+    Writes,
+)
 from paranmt_hf.util.records import made_with
 from paranmt_hf.util.settings import Settings
 from tests.cli.commands import recorded_options
@@ -84,11 +96,13 @@ class Box(Settings):
         width: In cm.
         lid: Whether it is closed.
         labels: Texts on it, as its `width` allows.
+        string: Of no use for cakes.
     """
 
     width: Count = 30
     lid: bool = True
     labels: Sequence[str] = ()
+    string: bool = False
 
 
 @dataclass
@@ -124,7 +138,7 @@ def bake(
     oven: Oven | None = None,
     baker: Annotated[Baker | None, Prefixed] = None,
     topping: Topping | None = None,
-    box: Annotated[Box | None, Group()] = None,
+    box: Annotated[Box | None, Group(), Without("string")] = None,
     crate: Annotated[Box | None, Group(), Prefixed] = None,
     helper: type[Exception] = ValueError,
 ) -> Cake:
@@ -220,11 +234,11 @@ def test_settings_of_a_group(capsys):
     found = values(
         "--box", "width=8, lid=false", "--decoration", "candles=9", "--colour", "blue", "--crate", "width=9"
     )
-    assert found["crate"] == {"width": 9, "lid": True, "labels": []}
-    assert found["box"] == {"width": 8, "lid": False, "labels": []}
+    assert found["crate"] == {"width": 9, "lid": True, "labels": [], "string": False}
+    assert found["box"] == {"width": 8, "lid": False, "labels": [], "string": False}
     assert found["topping"] == {"sugar": 5, "colour": "blue", "candles": 9, "flag": False}
     Path("box.yaml").write_text("width: 7\nlabels: [a, 1.0]\n")
-    assert values("--box", "box.yaml")["box"] == {"width": 7, "lid": True, "labels": ["a", "1.0"]}
+    assert values("--box", "box.yaml")["box"] == {"width": 7, "lid": True, "labels": ["a", "1.0"], "string": False}
     Path("options.yaml").write_text("box:\n  width: 4\n  lid: false\ncandles: 2\n")
     found = values("--config", "options.yaml", "--box", "width=5")
     assert found["box"]["width"] == 5 and not found["box"]["lid"] and found["topping"]["candles"] == 2
@@ -264,6 +278,7 @@ def test_functions_that_cannot_be_commands(function):
         (["--baker-seed", "2"], "paranmt: --baker-seed needs --baker; give it too, or leave out --baker-seed\n"),
         (["--box", "width=0"], "paranmt: --box: width must be at least 1, was 0\n"),
         (["--box", "height=1"], "paranmt: --box: 'height' is not one of width, lid, labels\n"),
+        (["--box", "string=true"], "paranmt: --box: 'string' is not one of width, lid, labels\n"),
         (["--box", "width="], "paranmt: --box must be NAME=VALUE,NAME=VALUE or a YAML file, was 'width='\n"),
         (["--preset", "cold"], "paranmt: KeyError: 'cold' (unexpected; --debug shows where)\n"),
     ],
@@ -281,7 +296,7 @@ def test_options_are_kept_and_repeated(capsys):
         **{"flour": "rye", "others": ["salt", "yeast"], "limit": 1.0, "kind": "cake", "columns": "a=1"},
         **{"sizes": [1, 2], "heat": 99.5, "fan": False, "seed": 1, "baker-seed": 0},
         **{"sugar": 5, "colour": "red", "candles": 3, "flag": False, "width": 30, "lid": True},
-        **{"crate-width": 30, "crate-lid": True},
+        **{"crate-width": 30, "crate-lid": True, "crate-string": False},
     }
     again = ["--out", "again", "--json", "again.json", "--heat", "50"]
     assert cli.main(["bake", "--config", "cake.json.json", *again]) == 0

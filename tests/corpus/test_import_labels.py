@@ -6,7 +6,7 @@ import pytest
 
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.jobs.engine import EngineConfig
-from paranmt_hf.corpus.release.input_checks import MANY_ROWS, unlike_sentences
+from paranmt_hf.corpus.release.input_checks import unlike_sentences
 from paranmt_hf.corpus.release.release_run import ReleaseConfig
 from paranmt_hf.errors import InputError
 
@@ -36,7 +36,7 @@ def imported(folder, text, rows):
 @pytest.mark.parametrize("name", COLUMNS)
 def test_labels_are_not_sentences(tmp_path, caplog, name):
     with pytest.raises(InputError) as caught:
-        imported(tmp_path, COLUMNS[name], MANY_ROWS)
+        imported(tmp_path, COLUMNS[name], 1000)
     assert caught.value.option == "columns" and not list(tmp_path.glob("out*"))
     record = imported(tmp_path, COLUMNS[name], 100)
     assert record.statistics.rows == 100 and len(record.warnings) == 1
@@ -45,7 +45,7 @@ def test_labels_are_not_sentences(tmp_path, caplog, name):
 
 @pytest.mark.parametrize("name", REAL)
 def test_unusual_corpora_are_taken(tmp_path, name):
-    assert not imported(tmp_path, REAL[name], MANY_ROWS).warnings
+    assert not imported(tmp_path, REAL[name], 1000).warnings
 
 
 @pytest.mark.slow
@@ -56,10 +56,10 @@ def test_real_columns_of_sentences_and_of_labels(shared_data):
     whole = pq.read_table(file, columns=[*sides, *labels])
     for table in (whole, whole.sort_by("reference")):
         for name in sides:
-            for start in range(0, table.num_rows - MANY_ROWS, 50 * MANY_ROWS):
-                assert not unlike_sentences(table[name].slice(start, MANY_ROWS))
+            for start in range(0, table.num_rows - 1000, 50 * 1000):
+                assert not unlike_sentences(table[name].slice(start, 1000))
     for name in labels:
-        assert unlike_sentences(whole[name].cast(pa.string()).slice(0, MANY_ROWS))
+        assert unlike_sentences(whole[name].cast(pa.string()).slice(0, 1000))
 
 
 @pytest.mark.parametrize("wrong", [2, 3])

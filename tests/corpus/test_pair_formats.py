@@ -105,6 +105,9 @@ def test_columns_of_other_names_are_refused_without_columns(tmp_path, name):
     for columns in ({}, {"reference": "sentence_A"}, {**COLUMNS, "label": "none"}):
         with refused("columns", path=path):
             Pairs([path], PairSelection(), columns=columns)
+    for columns in ({"other": "gold"}, {"reference": "sentence_A", "translation": "sentence_A"}):
+        with refused("columns"):
+            Pairs([path], PairSelection(), columns=columns)
 
 
 @pytest.mark.parametrize("name", ["p.csv", "p.jsonl"])
@@ -128,18 +131,24 @@ def test_files_without_names(tmp_path):
     assert [row for table in pairs.batches() for row in table["reference"].to_pylist()] == ["G h i."]
 
 
-@pytest.mark.parametrize(("label", "references"), [(None, PARAPHRASES), ("0", ["c x runs", "e x runs", "j x runs"])])
-def test_labels_are_imported(tmp_path, label, references):
-    path = write_rows(tmp_path / "p.csv")
-    words = ["import", str(path), *OPTION, "--license", "cc0-1.0", "--out", str(tmp_path / "out")]
+@pytest.mark.parametrize(
+    ("label", "labels", "dropped"),
+    [
+        (None, {1}, {"labelled as no paraphrases": 3}),
+        ("0", {0}, {"labelled as paraphrases": 7}),
+        ("any", {0, 1}, {}),
+    ],
+)
+def test_labels_are_imported(tmp_path, label, labels, dropped):
+    path, out = write_rows(tmp_path / "p.csv"), tmp_path / "out"
+    words = ["import", str(path), *OPTION, "--license", "cc0-1.0", "--out", str(out)]
     assert main([*words, *(["--label", label] if label else [])]) == 0
-    table = pq.read_table(tmp_path / "out" / "data")
-    assert table["reference"].to_pylist() == references
-    assert set(table["label"].to_pylist()) == {int(label or "1")}
-    record = json.loads((tmp_path / "out" / "build.json").read_text())
-    assert record["dropped"] == {
-        "labelled as paraphrases" if label else "labelled as no paraphrases": 7 if label else 3
-    }
+    table = pq.read_table(out / "data")
+    assert table["reference"].to_pylist() == [row[0] for row in ROWS if int(row[2]) in labels]
+    assert set(table["label"].to_pylist()) == labels
+    assert json.loads((out / "build.json").read_text())["dropped"] == dropped
+    found = [row for table in Pairs([out], PairSelection()).batches() for row in table["reference"].to_pylist()]
+    assert found == (PARAPHRASES if 1 in labels else [])
 
 
 @pytest.mark.parametrize(
@@ -198,15 +207,6 @@ def test_a_third_column_of_text_is_no_score(tmp_path):
         import_pairs(path, tmp_path / "out", release=release)
     columns = {"reference": "1", "translation": "2"}
     assert import_pairs(path, tmp_path / "out", columns=columns, release=release).record.statistics.rows == 2
-
-
-def test_all_labels_are_imported(tmp_path):
-    path = write_rows(tmp_path / "p.jsonl")
-    words = ["import", str(path), *OPTION, "--license", "cc0-1.0", "--out", str(tmp_path / "out"), "--label", "any"]
-    assert main(words) == 0
-    assert pq.read_table(tmp_path / "out" / "data")["label"].to_pylist() == [int(row[2]) for row in ROWS]
-    pairs = Pairs([tmp_path / "out"], PairSelection())
-    assert [row for table in pairs.batches() for row in table["reference"].to_pylist()] == PARAPHRASES
 
 
 @pytest.mark.slow
@@ -271,15 +271,3 @@ def test_messages_of_a_command_name_its_options(tmp_path, caplog):
     path.write_text("reference,translation,quality\n" + "".join(f"{row[0]},b {row[0]},1\n" for row in ROWS))
     assert main(["train", "--data", str(path), "--out", str(tmp_path / "out"), *SMALL]) == 0
     assert "give --columns label=quality" in caplog.text
-
-
-@pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
-def test_the_advice_names_the_column_of_labels(tmp_path, name):
-    rows = {"sentence1": ["a b"], "sentence2": ["c d"], "label": ["1"]}
-    path = tmp_path / name
-    pq.write_table(pa.table(rows), path) if name == "p.parquet" else path.write_text(
-        "sentence1,sentence2,label\na b,c d,1\n"
-    )
-    with refused("columns", path=path) as caught:
-        Pairs([path], PairSelection())
-    assert "reference=sentence1,translation=sentence2,label=label" in str(caught.value)

@@ -10,7 +10,6 @@ import pytest
 
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.release.release import write_release
-from paranmt_hf.corpus.statistics import draws
 from paranmt_hf.corpus.statistics.draws import draw_bound, lottery
 from paranmt_hf.errors import InputError
 from tests.corpus.release.test_release import make_rows
@@ -132,10 +131,9 @@ def test_each_row_is_drawn_as_often():
     assert abs(times - 100).max() < 36
 
 
-def test_draw_over_parts(monkeypatch):
+def test_draw_over_parts():
     whole = draw_bound(10_000, 100, 3)
-    monkeypatch.setattr(draws, "DRAW_ROWS", 37)
-    assert draw_bound(10_000, 100, 3) == whole == np.sort(lottery(np.arange(10_000), 3))[99]
+    assert draw_bound(10_000, 100, 3, at_once=37) == whole == np.sort(lottery(np.arange(10_000), 3))[99]
     assert draw_bound(100, 100, 3) is None
 
 
@@ -187,9 +185,8 @@ def test_missing_columns_and_files(tmp_path, file):
     with refused("columns", path=tmp_path / "q.parquet"):
         read(tmp_path / "q.parquet")
     pq.write_table(pa.table({"reference": ["a"], "translation": ["b"]}), tmp_path / "r.parquet")
-    with pytest.raises(InputError) as caught:
+    with refused(path=tmp_path / "r.parquet"):
         read(tmp_path / "r.parquet", min_score=0.5)
-    assert caught.value.path == tmp_path / "r.parquet"
     with refused(path=tmp_path / "none.parquet"):
         read(tmp_path / "none.parquet")
     with pytest.raises(InputError):
@@ -218,18 +215,6 @@ def test_columns_of_one_name_are_refused_if_they_are_read(tmp_path, twice, every
         Pairs([path], PairSelection(), all_columns=everything)
     if twice == "extra":
         assert len(list(Pairs([path], PairSelection()).batches())) == 1
-
-
-def test_truncated_and_damaged_files(tmp_path, file):
-    content = file.read_bytes()
-    (tmp_path / "cut.parquet").write_bytes(content[: len(content) // 2])
-    with refused(path=tmp_path / "cut.parquet"):
-        read(tmp_path / "cut.parquet")
-    pages = bytearray(content)
-    pages[4:60] = bytes(56)
-    (tmp_path / "bad.parquet").write_bytes(pages)
-    with refused(path=tmp_path / "bad.parquet"):
-        read(tmp_path / "bad.parquet")
 
 
 def test_identity_tells_sources_and_choices_apart(tmp_path, file):

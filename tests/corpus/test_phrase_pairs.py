@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
-from paranmt_hf.corpus.reading.phrases import FIRST_LINES, holds_sentences, looks_like_sentences
+from paranmt_hf.corpus.reading.phrases import holds_sentences, looks_like_sentences
 from tests.refused import refused
 
 LINE = "[JJ] ||| a{0} ||| b{0} ||| PPDB2.0Score={1} AGigaSim=NA ||| 0-0 ||| Equivalence\n"
@@ -98,7 +98,7 @@ def test_sentences_beside_the_paraphrases_of_ppdb(shared_data):
     """Every stretch of the list is one, and every stretch of captions and of news is none."""
 
     def stretches(lines):
-        return [lines[start : start + FIRST_LINES] for start in range(0, len(lines), FIRST_LINES)]
+        return [lines[start : start + 1000] for start in range(0, len(lines), 1000)]
 
     listed = shared_data / "lexical" / "ppdb-xl-lexical.txt"
     assert not holds_sentences(listed)

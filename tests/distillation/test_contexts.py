@@ -7,9 +7,8 @@ import pyarrow as pa
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.models import Pooling, Transformer
 from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import BertConfig, BertModel, BertTokenizerFast, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
 from paranmt_hf import distill_vectors
 from paranmt_hf.distillation import contexts
@@ -19,25 +18,17 @@ from paranmt_hf.encoders.units import lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training import checkpoint
+from tests.encoders.toys import tiny_bert
 from tests.refused import refused
 from tests.training.toys import encoder_of
 
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", "##d", "##e", "the", "'", "s", "."]
+PIECES = ["a", "b", "c", "##d", "##e", "the", "'", "s", "."]
 SENTENCES = ["The ade a.", "b ade ade c", "cd b's", "a c.", "Ade cde a"]
 
 
 @pytest.fixture(scope="module")
 def transformer(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("bert")
-    (folder / "vocab.txt").write_text("\n".join(PIECES))
-    torch.manual_seed(1)
-    sizes = {"num_hidden_layers": 1, "hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8}
-    BertModel(BertConfig(vocab_size=len(PIECES), **sizes)).save_pretrained(folder)
-    BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
-    module = Transformer(str(folder), max_seq_length=16)
-    model = SentenceTransformer(modules=[module, Pooling(8)], device="cpu")
-    model.save(str(folder / "model"))
-    return folder / "model"
+    return tiny_bert(tmp_path_factory.mktemp("bert"), PIECES, longest=16)
 
 
 def slow(model, word, sentences, limit):

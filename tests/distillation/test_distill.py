@@ -9,9 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.models import Pooling, Transformer
-from transformers import BertConfig, BertModel, BertTokenizerFast
 
 from paranmt_hf import DistillConfig, InputError, distill, load
 from paranmt_hf.corpus.reading.sentences import SentenceSources
@@ -25,6 +22,7 @@ from paranmt_hf.training.checkpoint import read_checkpoint
 from paranmt_hf.training.inputs import PairsAndText
 from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.training.text import split_text
+from tests.encoders.toys import tiny_bert
 from tests.refused import refused
 from tests.training.toys import encoder_of, random_text
 
@@ -44,15 +42,9 @@ def root(tmp_path_factory) -> Path:
     (folder / "judged.tsv").write_text("\n".join(rows))
     save(encoder_of((TEXT, TEXT), dimension=16), folder / "teacher")
     pq.write_table(pa.table({"reference": TEXT[:60], "translation": TEXT[60:120]}), folder / "pairs.parquet")
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz0123456789"]
-    pieces += [f"##{piece}" for piece in pieces[5:]]
-    (folder / "vocab.txt").write_text("\n".join(pieces))
-    torch.manual_seed(1)
-    sizes = {"num_hidden_layers": 1, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16}
-    BertModel(BertConfig(vocab_size=len(pieces), **sizes)).save_pretrained(folder / "bert")
-    BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder / "bert")
-    module = Transformer(str(folder / "bert"), max_seq_length=32)
-    SentenceTransformer(modules=[module, Pooling(16)], device="cpu").save(str(folder / "transformer"))
+    pieces = list("abcdefghijklmnopqrstuvwxyz0123456789")
+    pieces += [f"##{piece}" for piece in pieces]
+    tiny_bert(folder / "bert", pieces, width=16).rename(folder / "transformer")
     return folder
 
 

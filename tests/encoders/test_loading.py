@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
 
 from paranmt_hf import InputError, StaticEncoder, load
 from paranmt_hf.encoders.saving import CLASSES, save
-from tests.encoders.toys import EVERY, REDUCED, SENTENCES, STOCK, Payload, encoder, rows, word
+from tests.encoders.toys import EVERY, REDUCED, SENTENCES, STOCK, Payload, encoder, foreign_table, rows, word
 from tests.refused import refused
 from tests.toys import bytes_of
 
@@ -243,12 +244,7 @@ def test_there_is_no_such_model(tmp_path):
 
 def test_other_stock_models_are_loaded_too(tmp_path):
     """A StaticEmbedding that cuts text in another way: no fast path, but the same vectors as everywhere."""
-    from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
-    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "Cat": 1, "cat": 2}, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    table = StaticEmbedding(tokenizer, embedding_weights=rows(["[UNK]", "Cat", "cat"], 4))
+    table = foreign_table(["[UNK]", "Cat", "cat"], rows(["[UNK]", "Cat", "cat"], 4))
     model = SentenceTransformer(modules=[table, Normalize()], device="cpu")
     model.save(str(tmp_path), create_model_card=False)
     found = load(tmp_path, device="cpu")
@@ -258,8 +254,6 @@ def test_other_stock_models_are_loaded_too(tmp_path):
 
 def test_stock_modules_that_are_no_encoder_of_ours_stay(tmp_path):
     """WORD before a `Normalize` is no family of ours, and the stock module cuts text faster than ours without one."""
-    from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
-
     model = SentenceTransformer(modules=[word().stock(), Normalize()], device="cpu")
     model.save(str(tmp_path))
     again = load(tmp_path)

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sentence_transformers import SentenceTransformer
 
 from paranmt_hf import SentenceEncoder, StaticEncoder, import_pairs
 from paranmt_hf.corpus.scoring.scores import cosines, paraphrase_scores, score_pairs
@@ -13,7 +14,7 @@ from paranmt_hf.hub.repository import locate
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import WordVectors, read_vectors
-from tests.encoders.toys import SENTENCES, encoder
+from tests.encoders.toys import SENTENCES, encoder, foreign_table
 from tests.refused import refused
 from tests.toys import LOCAL, RELEASE, rows_of
 
@@ -87,23 +88,11 @@ def test_changed_vectors_are_read_anew(tmp_path):
         assert rows_of(out)[0]["para_score"] == score
 
 
-@pytest.fixture
-def sentence_transformer(tmp_path):
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.models import StaticEmbedding
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
-    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "a": 1, "b": 2}, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    weights = np.array([[0, 0], [1, 0], [1, 1]], np.float32)
-    folder = tmp_path / "encoder"
-    SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=weights)]).save_pretrained(str(folder))
-    return folder
-
-
-def test_any_sentence_transformer_scores(sentence_transformer, tmp_path):
+def test_any_sentence_transformer_scores(tmp_path):
+    scorer = tmp_path / "encoder"
+    table = foreign_table(["[UNK]", "a", "b"], np.array([[0, 0], [1, 0], [1, 1]], np.float32))
+    SentenceTransformer(modules=[table]).save_pretrained(str(scorer))
     pq.write_table(pa.table({"reference": ["a", "a b"], "translation": ["b", "a b"]}), tmp_path / "p.parquet")
-    scorer = sentence_transformer
     built = import_pairs(tmp_path / "p.parquet", tmp_path / "corpus", scorer=scorer, release=RELEASE, engine=LOCAL)
     assert [row["para_score"] for row in rows_of(tmp_path / "corpus")] == [pytest.approx(0.5**0.5), pytest.approx(1)]
     assert built.record.settings["scorer"]["name"] == "encoder"

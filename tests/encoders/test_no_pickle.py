@@ -9,17 +9,13 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.base.modules import Transformer
-from sentence_transformers.sentence_transformer.modules import Pooling
-from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from paranmt_hf import InputError, TranslatorConfig, load
 from paranmt_hf.corpus.translation.engines import load_translator
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.hub.repository import locate
 from tests.corpus.translation.tiny_models import make_marian
-from tests.encoders.toys import Payload
+from tests.encoders.toys import Payload, tiny_bert
 from tests.refused import refused
 
 SENTENCES = ["the cat", "a cat sat"]
@@ -42,21 +38,8 @@ def no_torch_load(monkeypatch):
 @pytest.fixture
 def transformer(tmp_path):
     """A tiny BERT as sentence-transformers saves it, and its vectors."""
-    words = ["[PAD]", "[UNK]", "the", "a", "cat", "sat"]
-    tokenizer = Tokenizer(models.WordLevel({word: row for row, word in enumerate(words)}, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[PAD]").save_pretrained(
-        tmp_path / "bert"
-    )
-    config = BertConfig(
-        vocab_size=6, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8, pad_token_id=0
-    )
-    torch.manual_seed(1)
-    BertModel(config).save_pretrained(tmp_path / "bert")
-    module = Transformer(str(tmp_path / "bert"))
-    model = SentenceTransformer(modules=[module, Pooling(8)], device="cpu")
-    model.save(str(tmp_path / "model"), create_model_card=False)
-    return tmp_path / "model", model.encode(SENTENCES)
+    folder = tiny_bert(tmp_path, ["the", "a", "cat", "sat"])
+    return folder, SentenceTransformer(str(folder), device="cpu").encode(SENTENCES)
 
 
 def set_keys(path, **changes):

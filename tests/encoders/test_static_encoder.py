@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Normalize
 
 import paranmt_hf
 from paranmt_hf import SentenceEncoder, StaticEncoder, load
@@ -22,7 +23,7 @@ from paranmt_hf.encoders.static_average import StaticAverage
 from paranmt_hf.encoders.vocabulary import AverageTable, Vocabulary
 from paranmt_hf.text.tokens import WordTokenizer
 from tests.encoders.test_sent2vec import module as sent2vec
-from tests.encoders.toys import AVERAGES, REDUCED, SENTENCES, TRIGRAMS, WORDS, encoder, rows
+from tests.encoders.toys import AVERAGES, REDUCED, SENTENCES, TRIGRAMS, WORDS, encoder, foreign_table, rows
 from tests.refused import refused
 
 BAGS = [name for name in AVERAGES + REDUCED if "projection" not in name and "dan" not in name]
@@ -195,11 +196,7 @@ def test_copies_in_other_processes_and_threads(saved: Path) -> None:
 
 
 def test_stock_modules_that_are_not_word(tmp_path: Path) -> None:
-    from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
-    from tokenizers import Tokenizer, models
-
-    cased = Tokenizer(models.WordLevel({"[UNK]": 0, "Cat": 1}, unk_token="[UNK]"))
-    other = StaticEmbedding(cased, embedding_weights=rows(["[UNK]", "Cat"], 4))
+    other = foreign_table(["[UNK]", "Cat"], rows(["[UNK]", "Cat"], 4))
     for number, modules in enumerate([[other], [encoder("word")[0].stock(), Normalize()]]):
         folder = tmp_path / str(number)
         SentenceTransformer(modules=modules, device="cpu").save(str(folder), create_model_card=False)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Transformer
+from sentence_transformers.sentence_transformer.modules import Pooling, StaticEmbedding
+from tokenizers import Tokenizer, models, pre_tokenizers
 from torch import nn
+from transformers import BertConfig, BertModel, BertTokenizerFast
 
 from paranmt_hf import EncoderConfig, SentenceEncoder, load
 from paranmt_hf.encoders.building import word_sequence
@@ -45,6 +51,26 @@ class Payload:
 
     def __reduce__(self) -> tuple:
         return (pytest.fail, ("a pickle was read",))
+
+
+def tiny_bert(folder: Path, pieces: list[str], width: int = 8, longest: int = 32) -> Path:
+    """A transformer of one layer with random weights: `bert` in a folder, and as a sentence encoder `model` there."""
+    folder.mkdir(exist_ok=True)
+    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *pieces]))
+    torch.manual_seed(1)
+    sizes = {"num_hidden_layers": 1, "hidden_size": width, "num_attention_heads": 2, "intermediate_size": width}
+    BertModel(BertConfig(vocab_size=5 + len(pieces), **sizes)).save_pretrained(folder / "bert")
+    BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder / "bert")
+    modules = [Transformer(str(folder / "bert"), max_seq_length=longest), Pooling(width)]
+    SentenceTransformer(modules=modules, device="cpu").save(str(folder / "model"), create_model_card=False)
+    return folder / "model"
+
+
+def foreign_table(units: list[str], weight: np.ndarray) -> StaticEmbedding:
+    """A stock table whose tokenizer is not of this package."""
+    tokenizer = Tokenizer(models.WordLevel({unit: row for row, unit in enumerate(units)}, unk_token=units[0]))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    return StaticEmbedding(tokenizer, embedding_weights=weight)
 
 
 def cosines(vectors: np.ndarray) -> np.ndarray:

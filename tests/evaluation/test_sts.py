@@ -8,7 +8,7 @@ import pytest
 from paranmt_hf.encoders.named_encoder import word_table
 from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.evaluation.correlation import pearson, spearman
-from paranmt_hf.evaluation.results import Evaluation, Results, compare, differences
+from paranmt_hf.evaluation.results import Evaluation, Results, compare, difference_table
 from paranmt_hf.evaluation.similarities import pair_cosines
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT, StsSet, development_set
@@ -178,12 +178,12 @@ def test_differences_between_models():
     assert expected > 1
     found = Evaluation([first, second, first]).mean_absolute_differences()
     assert found == pytest.approx(np.array([[0, expected, 0], [expected, 0, expected], [0, expected, 0]]))
-    lines = [line.split()[1::2] for line in differences([first, second]).splitlines()]
+    lines = [line.split()[1::2] for line in difference_table([first, second]).splitlines()]
     assert lines[2:] == [["one", "0.0", f"{expected:.1f}"], ["two", f"{expected:.1f}", "0.0"]]
     with refused():
         Evaluation([evaluate_sts(Plane(), sets[2:], bootstrap=0)]).mean_absolute_differences()
     other = evaluate_sts(Plane(), sets[:1], bootstrap=0)
-    for function in (differences, compare):
+    for function in (difference_table, compare):
         with refused():
             function([first, other])
         with refused():

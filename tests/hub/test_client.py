@@ -2,15 +2,16 @@
 
 import hashlib
 import importlib
+import re
 
 import pytest
 from huggingface_hub import errors
 
-from paranmt_hf.errors import InputError
 from paranmt_hf.hub import repository
 from paranmt_hf.hub.client import absent_here, check_download, explain, fetching, is_id, split_revision
 from paranmt_hf.hub.repository import locate, plain_name, usual_score
 from paranmt_hf.util.optional import require
+from tests.refused import refused
 
 # The client's library for HTTP, which has had several names.
 httpx = importlib.import_module(errors.HTTPError.__module__.split(".")[0])
@@ -52,9 +53,8 @@ def answer(kind, status, message="something"):
 def test_errors_in_one_sentence(error, sentence, monkeypatch):
     monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
     monkeypatch.delenv("HF_TOKEN", raising=False)
-    with pytest.raises(InputError, match=sentence):
-        raise InputError(explain(error, "a/b", "model", "v9"))
-    assert "\n" not in explain(error, "a/b", "model", "v9")
+    told = explain(error, "a/b", "model", "v9")
+    assert re.search(sentence, told) and "\n" not in told
 
 
 def test_names_that_seem_to_be_paths(tmp_path, monkeypatch):
@@ -66,13 +66,13 @@ def test_names_that_seem_to_be_paths(tmp_path, monkeypatch):
     # There, no folder above it, or no name of a path at all.
     assert [absent_here(name) for name in ("models/word", "org/word", "wort")] == [None, None, None]
     error = ValueError("odd")
-    with pytest.raises(InputError) as told, fetching("models/wort", "model"):
+    with refused() as told, fetching("models/wort", "model"):
         raise error
     text = str(told.value)
     assert text.startswith(absent_here("models/wort")) and explain(error, "models/wort", "model") in text
-    with pytest.raises(InputError, match="^there is no folder 'a/b', and dataset 'a/b' on the Hub: odd$"):
-        with fetching("a/b", "dataset"):
-            raise error
+    with refused() as told, fetching("a/b", "dataset"):
+        raise error
+    assert str(told.value).endswith(explain(error, "a/b", "dataset"))
 
 
 def test_the_cause_of_another_error_counts():
@@ -125,10 +125,9 @@ def test_download_is_compared_with_its_name_in_the_cache(tmp_path):
     link.symlink_to(blob)
     check_download(link, "a/b")
     blob.write_bytes(b"weightz")
-    with pytest.raises(
-        InputError, match=f"model.safetensors of 'a/b' is damaged.* delete .*{blob.name} and run again"
-    ):
+    with refused() as told:
         check_download(link, "a/b")
+    assert str(blob) in str(told.value)
     # Small files are kept under another checksum, of git.
     (tmp_path / "config.json").write_text("{}")
     check_download(tmp_path / "config.json", "a/b")
@@ -157,21 +156,22 @@ def test_a_located_model_is_not_read_again(tmp_path):
     (folder / "model.safetensors").write_bytes(b"changed since")
     assert locate(model) is model and locate(model, model.revision) is model
     assert locate(str(folder)).revision != model.revision
-    with pytest.raises(InputError, match="^model is located at the revision sha256:.*, not 'v1'$"):
+    with refused():
         locate(model, "v1")
 
 
 @pytest.mark.parametrize(
-    ("files", "message"),
+    ("files", "named"),
     [
-        (["config.json", "pytorch_model.bin"], "holds weights in pytorch_model.bin, which is not read"),
-        (["model.safetensors", "2_Dense/pytorch_model.bin"], "holds weights in 2_Dense/pytorch_model.bin"),
-        (["config.json"], "holds no weights; expected the folder of a model"),
+        (["config.json", "pytorch_model.bin"], "pytorch_model.bin"),
+        (["model.safetensors", "2_Dense/pytorch_model.bin"], "2_Dense/pytorch_model.bin"),
+        (["config.json"], "no weights"),
     ],
 )
-def test_pickles_are_refused(tmp_path, files, message):
-    with pytest.raises(InputError, match=message):
+def test_pickles_are_refused(tmp_path, files, named):
+    with refused() as told:
         locate(str(make(tmp_path / "model", *files)))
+    assert named in str(told.value)
 
 
 def test_pickle_beside_safetensors_is_ignored(tmp_path):
@@ -190,12 +190,12 @@ def test_a_linked_folder_has_the_name_of_the_link(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["no such folder", "./missing", "a/b/c", "../up"])
 def test_neither_folder_nor_id(name):
-    with pytest.raises(InputError, match="no model .*expected a folder that exists or a Hub id"):
+    with refused():
         locate(name)
 
 
 def test_folder_has_no_revision(tmp_path):
-    with pytest.raises(InputError, match="is a folder, which has no revision 'main'"):
+    with refused():
         locate(str(make(tmp_path / "model", "model.safetensors")), "main")
 
 
@@ -206,8 +206,9 @@ def test_hub_out_of_reach_is_one_sentence(monkeypatch):
         raise OSError("cannot connect\nand a long story")
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", refuse)
-    with pytest.raises(InputError, match="no folder 'a/b', and model 'a/b' on the Hub: cannot connect$"):
+    with refused() as told:
         locate("a/b")
+    assert str(told.value).endswith("cannot connect")
 
 
 def test_usual_score(tmp_path):
@@ -220,8 +221,9 @@ def test_usual_score(tmp_path):
 
 
 def test_missing_extra_is_named():
-    with pytest.raises(InputError, match=r"pip install 'paranmt-hf\[plots\]'"):
+    with refused() as told:
         require("no_such_package", "plots")
+    assert "paranmt-hf[plots]" in str(told.value)
     assert require("json", "plots").dumps(1) == "1"
 
 
@@ -231,7 +233,7 @@ def test_the_models_of_the_package_may_be_links(tmp_path, monkeypatch):
     (tmp_path / "assets" / "small").mkdir(parents=True)
     link = tmp_path / "assets" / "small" / "model.safetensors"
     link.symlink_to(carried / "model.safetensors")
-    with pytest.raises(InputError, match="is a link that leads out of"):
+    with refused():
         locate(link.parent)
     monkeypatch.setattr(repository, "ASSETS", tmp_path / "assets")
     assert locate("small").folder == link.parent

@@ -64,7 +64,7 @@ def test_publish_and_load(hub, tmp_path):
     made = []
     for model in (folder, name):
         out = tmp_path / f"{len(made)}.tsv"
-        options = "--decoding max_length=9 --min-score -1 --device cpu --engine workers=1 --keep-copies --out"
+        options = "--decoding max_length=9,keep_copies=true --min-score -1 --device cpu --engine workers=1 --out"
         words = ["--model", model, "--templates", TEMPLATE, "--parser", trees, *options.split(), out]
         run("paraphrase", "text", text, *words)
         made.append(out.read_text())

@@ -118,14 +118,13 @@ def test_values_of_the_card(model, release):
     assert publish(release, DATASET, dry_run=True).values is None
 
 
-def test_the_card_in_the_folder_of_a_model(model):
+def test_the_card_in_the_folder_of_a_model(model, golden):
     """Training writes one; publishing writes it anew with what people say, and shows the picture of training."""
     card = (model / "README.md").read_text()
-    assert header(card)["library_name"] == "sentence-transformers" and "license" not in header(card)
-    assert "# word\n" in card and "This model was not measured." in card and "None is stated yet" in card
-    assert "paranmt train --data corpus --dimension 4 --epochs 1 --out FOLDER" in card
+    golden("encoder.md", card)
     assert "s of training" not in card, "equal runs have equal cards"
     plan = publish(model, MODEL, license="mit", dry_run=True)
+    golden("published-encoder.md", plan.card)
     assert plan.missing[0].startswith("results: paranmt evaluate sts") and "model-index" not in header(plan.card)
     assert plan.left_here == [] and header(plan.card)["license"] == "mit"
     assert ("training.png" in plan.repository.files) == ("](training.png)" in plan.card) == ("](training.png)" in card)
@@ -168,9 +167,8 @@ def test_publishing_is_planning_and_sending(release, model, fake_hub):
 def test_one_place_tells_what_a_folder_is(release, model, tmp_path):
     assert [kind_of(folder).title for folder in (release, model)] == ["a corpus", "an encoder"]
     assert kind_of(tmp_path) is None
-    with refused("folder", path=tmp_path) as error:
+    with refused("folder", path=tmp_path):
         publish(tmp_path, MODEL)
-    assert (error.value.option, error.value.path) == ("folder", tmp_path)
 
 
 def test_a_model_that_went_on_from_another_needs_its_commands(model):
@@ -223,8 +221,9 @@ def test_code_beside_a_stock_model_stays_here(model):
 )
 def test_model_that_is_refused(model, spoil, message):
     spoil(model)
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError) as caught:
         publish(model, MODEL, license="mit", dry_run=True)
+    assert message in str(caught.value)
 
 
 def test_dimension_must_be_the_recorded_one(model):
@@ -251,8 +250,9 @@ def test_results_of_other_weights_are_refused(model, results, tmp_path):
 @pytest.mark.parametrize("text", ["- a list", "summary: [a]", "unknown: 1"])
 def test_words_that_are_refused(text, release, tmp_path):
     (tmp_path / "about.yaml").write_text(text)
-    with pytest.raises(InputError, match="about.yaml"):
+    with pytest.raises(InputError) as caught:
         publish(release, DATASET, about=tmp_path / "about.yaml", dry_run=True)
+    assert "about.yaml" in str(caught.value)
 
 
 def test_dry_run_sends_nothing(release, model, results, capsys, monkeypatch):

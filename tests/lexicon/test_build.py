@@ -125,8 +125,6 @@ def test_commands(lexicon, tmp_path, capsys):
 
 
 def test_refused(lexicon, tmp_path, capsys):
-    fails(capsys, ["lexicon", "nearest", lexicon.folder, "he", "--json", tmp_path], "is a folder; name a file")
-    fails(capsys, ["lexicon", "nearest", tmp_path, "he"], "holds no lexicon.json")
     fails(capsys, ["lexicon", "nearest", lexicon.folder, "xyz"], "'xyz' is not among the 9 words")
     fails(capsys, ["lexicon", "evaluate", lexicon.folder, "--simlex", tmp_path / "none"], "none")
     (tmp_path / "simlex").write_text("old\tnew\t1\nhot\tcold\t2\n")

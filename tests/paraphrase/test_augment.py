@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf import EngineConfig, ParaphraseConfig
-from paranmt_hf.paraphrase.augment import AugmentConfig, LabelledColumns, augment, read_labelled
+from paranmt_hf.paraphrase.augment import AugmentConfig, LabelledColumns, LabelledSentences, augment
 from paranmt_hf.paraphrase.candidates import Paraphrase, Paraphrased
 from paranmt_hf.paraphrase.paraphrase_file import TableWriter
 from paranmt_hf.paraphrase.paraphraser import Paraphraser
@@ -194,8 +194,8 @@ def test_settings_and_names_are_checked(file, model, tmp_path):
         run(file, tmp_path / "out.tsv", model)
 
 
-def read(path):
-    return read_labelled(path).rows.to_pylist()
+def read(path, columns=None):
+    return pa.concat_tables(LabelledSentences.open(path, columns).tables()).to_pylist()
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_text_without_labels(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(gzip.compress(b"a dog\na cat\n") if name.endswith(".gz") else b"a dog\na cat\n")
     with refused("columns", path=path):
-        read_labelled(path)
+        read(path)
 
 
 def test_labels_and_texts_in_views(tmp_path):
@@ -268,11 +268,21 @@ def test_labels_of_every_format(tmp_path, suffix):
         path.write_text("".join(f"{text}{mark}{label}\n" for text, label in rows))
         expected = ["1", "0"]
     columns = LabelledColumns() if "json" in suffix else LabelledColumns("1", "2")
-    labelled = read_labelled(path, columns)
-    assert (labelled.text, labelled.label) == ("text", "label")
-    found = labelled.rows.to_pylist()
+    assert LabelledSentences.open(path, columns).names == ("text", "label")
+    found = read(path, columns)
     assert [row["source"] for row in found] == ["a dog", "a cat"]
     assert [row["label"] for row in found] == expected
+
+
+@pytest.mark.parametrize("suffix", [".json", ".jsonl", ".parquet"])
+def test_whole_numbers_of_64_bits(tmp_path, suffix):
+    path, labels = tmp_path / f"a{suffix}", [2**53 + 1, -(2**63) + 1, 7]
+    rows = [{"text": "a dog", "label": label} for label in labels]
+    if suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    else:
+        path.write_text(json.dumps(rows) if suffix == ".json" else "\n".join(map(json.dumps, rows)))
+    assert [row["label"] for row in read(path)] == labels
 
 
 def test_halves_of_surrogate_pairs(tmp_path):

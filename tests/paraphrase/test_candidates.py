@@ -16,12 +16,21 @@ class _Lengths:
         return np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
-def test_copies_are_left_out_and_the_best_score_can_come_first(model, monkeypatch):
-    paraphraser = Paraphraser(model, scorer=_Lengths())
+def giving(model, beams, scorer=None):
+    """A paraphraser whose search finds some texts, the most probable first, whatever the sentence."""
+
+    class Giving(Paraphraser):
+        def _search(self, *given):
+            return [self._own.cut(beams)]
+
+    return Giving(model, scorer=scorer)
+
+
+def test_copies_are_left_out_and_the_best_score_can_come_first(model):
     sentence = "the man sees a dog ."
     # From the most probable: a copy but for case and mark, a long one, a short one, one of equal length.
     beams = ["The man sees a dog", "the man sees a dog and a dog and a dog .", "the man .", "the dog sees a man ."]
-    monkeypatch.setattr(paraphraser, "_search", lambda *given: [paraphraser._own.cut(beams)])
+    paraphraser = giving(model, beams, _Lengths())
 
     def texts(**settings):
         (found,) = paraphraser([sentence], **settings)
@@ -30,8 +39,7 @@ def test_copies_are_left_out_and_the_best_score_can_come_first(model, monkeypatc
     assert texts(n=2) == beams[1:3]
     assert texts(n=2, keep_copies=True) == beams[:2]
     assert texts(n=2, order="score") == [beams[3], beams[2]]
-    monkeypatch.setattr(paraphraser, "_search", lambda *given: [paraphraser._own.cut(beams[:1])])
-    (result,) = paraphraser.paraphrase([sentence])
+    (result,) = giving(model, beams[:1]).paraphrase([sentence])
     assert result.paraphrases == [] and result.note == "nothing but the sentence itself"
     with refused("scorer"):
         Paraphraser(model, scorer=None)([sentence], order="score")
@@ -70,9 +78,7 @@ def test_overlap_of_pairs(first, second, expected):
         ({"max_overlap": 0.5, "max_mutual_overlap": 0.5}, [1, 2]),
     ],
 )
-def test_limits_of_overlap(model, monkeypatch, limits, kept):
-    paraphraser = Paraphraser(model, scorer=None)
+def test_limits_of_overlap(model, limits, kept):
     beams = [A, B, "someone is playing music", "someone is playing music now"]
-    monkeypatch.setattr(paraphraser, "_search", lambda *given: [paraphraser._own.cut(beams)])
-    (found,) = paraphraser([A], n=4, keep_copies=True, **limits)
+    (found,) = giving(model, beams)([A], n=4, keep_copies=True, **limits)
     assert [each.text for each in found] == [beams[place] for place in kept]

@@ -240,13 +240,18 @@ def test_parsed_pairs_of_which_a_file_is_missing_are_refused(parsed, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_file_of_trees_is_read_once_and_may_lack_a_sentence(controlled, tmp_path, monkeypatch):
+def test_a_file_of_trees_is_read_once_and_may_lack_a_sentence(controlled, tmp_path):
     (tmp_path / "trees.tsv").write_text(f"{SENTENCES[0]}\t{TREES[0]}\n{SENTENCES[1]}\t{TREES[1]}\n")
     paraphraser = Paraphraser.from_pretrained(controlled, parser=tmp_path / "trees.tsv", device="cpu", max_length=9)
     paraphraser(SENTENCES[:1])
     (tmp_path / "trees.tsv").unlink()
-    monkeypatch.setattr(Toy, "trees", lambda self, sentences: [read_tree(TREES[0])])
     found = paraphraser(SENTENCES[:1])
-    assert found == load(controlled)(SENTENCES[:1], has_template=False) and found[0]
+
+    class First(Toy):
+        def trees(self, sentences):
+            return [read_tree(TREES[0])]
+
+    other = Paraphraser.from_pretrained(controlled, parser=First(), device="cpu", max_length=9)
+    assert found == other(SENTENCES[:1], has_template=False) and found[0]
     (result,) = paraphraser.paraphrase(SENTENCES[5:6])
     assert (result.paraphrases, result.note) == ([], "no tree")

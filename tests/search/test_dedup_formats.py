@@ -18,7 +18,22 @@ from tests.refused import refused
 EXACT = DedupConfig(by=("exact",))
 TEXTS = ["A dog runs.", "two\ncats", "a DOG runs!", 'he said "no"', "x, y\tz"]
 KEPT = [0, 1, 3, 4]
-PACK = {".gz": gzip, ".bz2": bz2, ".xz": lzma}
+ZSTD = pa.Codec("zstd")
+# How each suffix is packed, and unpacked.
+PACK = {
+    ".gz": (gzip.compress, gzip.decompress),
+    ".bz2": (bz2.compress, bz2.decompress),
+    ".xz": (lzma.compress, lzma.decompress),
+    ".zst": (
+        lambda raw: ZSTD.compress(raw, asbytes=True),
+        lambda raw: pa.CompressedInputStream(pa.py_buffer(raw), "zstd").read(),
+    ),
+}
+
+
+def unpacked(raw):
+    with pa.CompressedInputStream(raw, "zstd") as found:
+        return found.read()
 
 
 def content(kind):
@@ -35,28 +50,20 @@ def content(kind):
 @pytest.mark.parametrize("kind", [".jsonl", ".csv", ".tsv"])
 def test_packed_rows_are_the_same_bytes(tmp_path, kind, suffix):
     names, rows = content(kind)
-    (tmp_path / f"in{kind}{suffix}").write_bytes(PACK[suffix].compress(b"".join(names + rows)))
+    pack, unpack = PACK[suffix]
+    (tmp_path / f"in{kind}{suffix}").write_bytes(pack(b"".join(names + rows)))
     made = dedup(tmp_path / f"in{kind}{suffix}", tmp_path / f"out{kind}{suffix}", column="text", config=EXACT)
     assert made.record.dropped == {"exact": 1}
-    assert PACK[suffix].decompress(made.folder.read_bytes()) == b"".join(names + [rows[row] for row in KEPT])
+    assert unpack(made.folder.read_bytes()) == b"".join(names + [rows[row] for row in KEPT])
 
 
 def test_a_packed_table_keeps_both_endings(tmp_path):
     """CSV of the name `out.gz` would be text, a row on each line, to the next command."""
     (tmp_path / "in.csv.gz").write_bytes(gzip.compress(b'n,text\n1,"a\nb"\n'))
-    with refused("out", path=tmp_path / "out.gz") as caught:
+    with refused("out", path=tmp_path / "out.gz"):
         dedup(tmp_path / "in.csv.gz", tmp_path / "out.gz", column="text", config=EXACT)
-    assert (caught.value.option, caught.value.path) == ("out", tmp_path / "out.gz")
     (tmp_path / "in.en.gz").write_bytes(gzip.compress(b"a\nA\n"))
     assert dedup(tmp_path / "in.en.gz", tmp_path / "out.gz", config=EXACT).record.dropped == {"exact": 1}
-
-
-def test_packed_by_zstandard(tmp_path):
-    names, rows = content(".jsonl")
-    (tmp_path / "in.jsonl.zst").write_bytes(pa.Codec("zstd").compress(b"".join(rows), asbytes=True))
-    made = dedup(tmp_path / "in.jsonl.zst", tmp_path / "out.jsonl.zst", column="text", config=EXACT)
-    with pa.input_stream(str(made.folder), compression="zstd") as found:
-        assert found.read() == b"".join(rows[row] for row in KEPT)
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -72,9 +79,8 @@ def test_the_only_column_of_text_needs_no_name(tmp_path):
     (tmp_path / "in.csv").write_text("n,text\n1,a b\n2,A B\n")
     assert dedup(tmp_path / "in.csv", tmp_path / "out.csv", config=EXACT).record.dropped == {"exact": 1}
     (tmp_path / "two.csv").write_text("left,right\na b,c d\nA B,e f\n")
-    with refused("column", path=tmp_path / "two.csv") as caught:
+    with refused("column", path=tmp_path / "two.csv"):
         dedup(tmp_path / "two.csv", tmp_path / "out2.csv", config=EXACT)
-    assert (caught.value.option, caught.value.path) == ("column", tmp_path / "two.csv")
     assert dedup(tmp_path / "two.csv", tmp_path / "out2.csv", column="2", config=EXACT).record.dropped == {"exact": 0}
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.sent2vec.bin_file import BinReader, Sent2VecWords, open_model, read_rows, read_vocabulary
+from paranmt_hf.sent2vec.bin_file import BinReader, Sent2VecWords, open_model, read_vector_blocks, read_vocabulary
 from tests.refused import refused
 from tests.sent2vec.sent2vec_files import WORDS, BinFile
 
@@ -24,7 +24,7 @@ def read(content: bytes, block: int = 2**22) -> tuple[Sent2VecWords, np.ndarray]
     """Read a whole model."""
     reader = BinReader(io.BytesIO(content), PATH, block=block)
     found = read_vocabulary(reader)
-    return found, np.concatenate([rows for _, rows in read_rows(reader, found)])
+    return found, np.concatenate([rows for _, rows in read_vector_blocks(reader, found)])
 
 
 @pytest.mark.parametrize("further", [0, 1])
@@ -88,10 +88,12 @@ def test_packed(damage: slice, tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(file.write()))
     with open_model(path) as reader:
         found = read_vocabulary(reader)
-        np.testing.assert_array_equal(np.concatenate([rows for _, rows in read_rows(reader, found)]), file.rows())
+        np.testing.assert_array_equal(
+            np.concatenate([rows for _, rows in read_vector_blocks(reader, found)]), file.rows()
+        )
     path.write_bytes(path.read_bytes()[damage])
     with refused("model", path=path), open_model(path) as reader:
-        list(read_rows(reader, read_vocabulary(reader)))
+        list(read_vector_blocks(reader, read_vocabulary(reader)))
 
 
 SMALL = BinFile(WORDS[:4], dim=2, bucket=3).write()

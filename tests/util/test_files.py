@@ -83,7 +83,7 @@ def test_what_killed_processes_left_is_deleted(tmp_path):
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError, InputError])
 def test_other_errors_pass_and_nothing_is_left(tmp_path, error):
     (tmp_path / "file").write_text("old")
-    with pytest.raises(error, match="^mine$"), replacing(tmp_path / "file") as aside:
+    with pytest.raises(error), replacing(tmp_path / "file") as aside:
         aside.write_text("half")
         raise error("mine")
     assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("file", "old")]
@@ -108,8 +108,7 @@ def test_a_full_disk_is_told(tmp_path, error):
 def test_bytes_and_a_limit_of_the_system(tmp_path):
     path = tmp_path / "file"
     write_bytes(path, b"x" * 400)
-    expected = f"^cannot save {path}: File too large; make room and run the same command"
-    with full_disk(500), pytest.raises(InputError, match=expected):
+    with full_disk(500), refused(path=path, kind=WriteError):
         write_bytes(path, b"y" * 4000)
     assert path.read_bytes() == b"x" * 400
     assert len(list(tmp_path.iterdir())) == 1
@@ -148,8 +147,9 @@ def test_a_path_is_named_where_it_cannot_be_written(tmp_path):
     ],
 )
 def test_room_helps_only_where_there_is_none(error, advised):
-    with refused(kind=WriteError), writing(Path("a")):
+    with refused(kind=WriteError) as caught, writing(Path("a")):
         raise error
+    assert ("make room" in str(caught.value)) == advised
 
 
 def test_a_file_with_its_checksum(tmp_path):
@@ -180,19 +180,14 @@ def test_a_folder_appears_whole(tmp_path):
     with refused(kind=WriteError), new_folder(out) as aside:
         (aside / "b").touch()
     for error in (KeyboardInterrupt, RuntimeError, InputError):
-        with pytest.raises(error, match="^mine$"), new_folder(tmp_path / "other"):
+        with pytest.raises(error), new_folder(tmp_path / "other"):
             raise error("mine")
     assert [path.name for path in tmp_path.iterdir()] == ["out"] and [path.name for path in out.iterdir()] == ["a"]
 
 
 def test_files_that_no_result_can_get(tmp_path):
-    for out in (
-        tmp_path,
-        tmp_path / "none" / "out.txt",
-        tmp_path / "out.csv",
-    ):
-        with refused("out", path=out) as found:
+    for out in (tmp_path, tmp_path / "none" / "out.txt", tmp_path / "out.csv"):
+        with refused("out", path=out):
             result_file(out, [".txt", ".gz"])
-        assert found.value.option == "out"
     (tmp_path / "link.txt").symlink_to(tmp_path / "target.txt")
     assert result_file(tmp_path / "link.txt") == tmp_path / "target.txt"

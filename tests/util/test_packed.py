@@ -9,7 +9,7 @@ import pytest
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import open_lines
-from paranmt_hf.util.packed import plain_name
+from paranmt_hf.util.packed import unpacked_name
 
 LINES = b"one\ntwo\n"
 PACK = {
@@ -30,7 +30,7 @@ def test_every_stream_of_a_file_is_read(tmp_path, suffix):
     path = tmp_path / f"lines.txt{suffix}"
     path.write_bytes(PACK[suffix.lower()](LINES) * 2)
     assert read(path) == [b"one\n", b"two\n"] * 2
-    assert plain_name(path) == "lines.txt"
+    assert unpacked_name(path) == "lines.txt"
 
 
 @pytest.mark.parametrize("zeros", [0, 4, 8, 70_000])

@@ -88,6 +88,11 @@ def test_values_outside(name, wrong):
             Chosen(**{"required": 1, name: value})
 
 
+def test_errors_of_types_name_the_range():
+    with pytest.raises(InputError, match="^rate must be a number above 0 and at most 1, was 'x'$"):
+        values_for([Chosen], {"rate": "x"}, "settings")
+
+
 def test_a_mistyped_choice_gets_a_suggestion():
     with pytest.raises(InputError, match="perhaps you meant 'listwise'"):
         read(Literal["squares", "listwise"], "listwize", "loss")
@@ -140,7 +145,12 @@ def test_values_are_those_of_yaml_1_2(tmp_path, text, value):
     assert card_header(tmp_path / "README.md") == {}
 
 
-@pytest.mark.parametrize("text", ["a: 1\nb: [1, 2\n", "a: 1\nb: c: 2\n", "a: 1\na: 2\n", "- 1\n"])
+# The second one holds itself.
+DEEP = [f"a: {'[' * 100}{']' * 100}\n", "a: &a\n  b: *a\n"]
+BROKEN = ["a: 1\nb: [1, 2\n", "a: 1\nb: c: 2\n", "a: 1\na: 2\n", "- 1\n"]
+
+
+@pytest.mark.parametrize("text", [*BROKEN, *DEEP])
 def test_what_is_no_yaml_mapping_is_refused(tmp_path, text):
     (tmp_path / "grid.yaml").write_text(text)
     with refused(path=tmp_path / "grid.yaml"):

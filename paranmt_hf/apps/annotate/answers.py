@@ -31,13 +31,6 @@ from paranmt_hf.util.settings import Settings, read_value
 from paranmt_hf.util.wording import brief
 
 ANSWERS_FILE = "answers.json"
-STRENGTHS = (0, 1, 2, 3, 4, 5)
-LABELS = (1, 2, 3)
-# The label [class] of each class: the top two are 3, the next is 2, the bottom three are 1.
-PARAPHRASE = (1, 1, 1, 2, 3, 3)
-NAME = re.compile(r"[\w][\w .'\-]*")
-NAME_CHARACTERS = 40
-NOTE_CHARACTERS = 2000
 
 
 @dataclass(frozen=True)
@@ -59,13 +52,13 @@ class Rating(Settings):
             raise InputError("a pair that is skipped has neither strength nor fluency")
         # Text files cannot hold lone surrogates.
         controls = any(unicodedata.category(each) in ("Cc", "Cs") and each not in "\n\t" for each in self.note)
-        if len(self.note) > NOTE_CHARACTERS or controls:
-            raise InputError(f"a note must be text of at most {NOTE_CHARACTERS:,} characters, was {brief(self.note)}")
+        if len(self.note) > 2000 or controls:
+            raise InputError(f"a note must be text of at most 2,000 characters, was {brief(self.note)}")
 
     @property
     def paraphrase(self) -> int | None:
-        """The strength folded to a label from 1 to 3."""
-        return None if self.strength is None else PARAPHRASE[self.strength]
+        """The strength folded to a label: 3 for the top two classes, 2 for the next, 1 for the bottom three."""
+        return None if self.strength is None else (1, 1, 1, 2, 3, 3)[self.strength]
 
     @property
     def is_empty(self) -> bool:
@@ -91,10 +84,10 @@ class Rating(Settings):
 def annotator_name(name: object) -> str:
     """Normalise the name of an annotator: composed characters, single spaces."""
     text = " ".join(unicodedata.normalize("NFC", name).split()) if isinstance(name, str) else ""
-    if not NAME.fullmatch(text) or len(text) > NAME_CHARACTERS:
+    if not re.fullmatch(r"\w[\w .'\-]{0,39}", text):
         raise InputError(
-            f"the name of an annotator must have from 1 to {NAME_CHARACTERS} letters, digits, spaces or . - ' and "
-            f"begin with a letter or digit, was {brief(name)}"
+            "the name of an annotator must have from 1 to 40 letters, digits, spaces or . - ' and begin with a letter "
+            f"or digit, was {brief(name)}"
         )
     return text
 
@@ -241,7 +234,6 @@ def _in_words(answer: Rating) -> str:
 
 NEEDED = ("sample", "item", "annotator", "strength", "fluency")
 COLUMNS = (*NEEDED, "skipped", "paraphrase", "note", "changed", "reference", "translation")
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")  # A spreadsheet takes a cell that begins like this for a formula
 
 
 def sample_mark(sample: AnnotationSample) -> str:
@@ -269,7 +261,7 @@ def to_csv(sample: AnnotationSample, answers: Mapping[str, Mapping[int, Rating]]
                 "translation": item.translation,
             }
             for name, cell in texts.items():
-                if cell.startswith(FORMULA):
+                if cell.startswith(("=", "+", "-", "@", "\t", "\r", "'")):
                     texts[name] = f"'{cell}"
             labels = {"strength": answer.strength, "fluency": answer.fluency, "paraphrase": answer.paraphrase}
             row = {"sample": sample_mark(sample), "item": number, "annotator": annotator, **labels, **texts}

@@ -28,7 +28,6 @@ from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.settings import Settings
 
-TABLE_3_RANGES = (-0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # Table 3 of ParaNMT-50M (Wieting & Gimpel 2018)
 MAX_QUANTILES = 20
 
 
@@ -118,7 +117,7 @@ class AnnotationConfig(Settings):
     """
 
     per_range: Annotated[int, Range(at_least=1, at_most=1000)] = 20
-    ranges: tuple[float, ...] = TABLE_3_RANGES
+    ranges: tuple[float, ...] = (-0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
     seed: Seed = 0
 
     def __post_init__(self) -> None:

@@ -12,16 +12,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from paranmt_hf.apps.annotate.answers import LABELS, STRENGTHS, Rating
+from paranmt_hf.apps.annotate.answers import Rating
 from paranmt_hf.apps.annotate.sample import AnnotationSample, RangeSummary
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.records import as_json
 from paranmt_hf.util.tables import markdown_table
 
 Weights = Literal["linear", "quadratic"]
-POWERS: dict[Weights, int] = {"linear": 1, "quadratic": 2}
-RESAMPLES = 1000
-BLOCK = 50  # Resamples that are drawn at once
 
 
 def weighted_kappa(counts: np.ndarray, weights: Weights) -> np.ndarray:
@@ -32,7 +29,7 @@ def weighted_kappa(counts: np.ndarray, weights: Weights) -> np.ndarray:
     """
     counts = np.asarray(counts, np.float64)
     labels = np.arange(counts.shape[-1])
-    weight = np.abs(labels[:, None] - labels) ** POWERS[weights]
+    weight = np.abs(labels[:, None] - labels) ** (1 if weights == "linear" else 2)
     total = counts.sum(axis=(-2, -1))
     rows, columns = counts.sum(axis=-1), counts.sum(axis=-2)
     observed = (counts * weight).sum(axis=(-2, -1)) * total
@@ -78,12 +75,29 @@ def agreement(
     pairs = []
     cells = []
     for first, second in combinations(range(len(names)), 2):
-        of_items = _cells(given[first], given[second], labels)
+        # Counts [item, label, label]: a 1 in the cell of their labels for each item that both labelled.
+        both = np.flatnonzero((given[first] >= 0) & (given[second] >= 0))
+        of_items = np.zeros((given.shape[1], len(labels), len(labels)))
+        of_items[both, given[first][both] - labels[0], given[second][both] - labels[0]] = 1
         cells.append(of_items)
-        pairs.append(_agreement_of_two(names[first], names[second], of_items.sum(axis=0)))
+        counts = of_items.sum(axis=0)
+        pairs.append(
+            PairAgreement(
+                names[first],
+                names[second],
+                len(both),
+                same=float(np.trace(counts) / len(both)) if len(both) else None,
+                linear=_defined(weighted_kappa(counts, "linear")),
+                quadratic=_defined(weighted_kappa(counts, "quadratic")),
+            )
+        )
     interval = None
     if resamples and given.size:
-        interval = _interval(_resampled(cells, resamples, seed))
+        kappas = _resampled(cells, resamples, seed)
+        defined = kappas[~np.isnan(kappas).all(axis=1)]
+        if len(defined):
+            low, high = np.percentile(np.nanmean(defined, axis=1), [2.5, 97.5])
+            interval = float(low), float(high)
     return Agreement(
         items=given.shape[1],
         same=_mean([pair.same for pair in pairs]),
@@ -91,26 +105,6 @@ def agreement(
         quadratic=_mean([pair.quadratic for pair in pairs]),
         interval=interval,
         pairs=pairs,
-    )
-
-
-def _cells(first: np.ndarray, second: np.ndarray, labels: Sequence[int]) -> np.ndarray:
-    """Counts [item, label, label] of two people: a 1 in the cell of their labels for each item that both labelled."""
-    both = np.flatnonzero((first >= 0) & (second >= 0))
-    cells = np.zeros((len(first), len(labels), len(labels)))
-    cells[both, first[both] - labels[0], second[both] - labels[0]] = 1
-    return cells
-
-
-def _agreement_of_two(first: str, second: str, counts: np.ndarray) -> PairAgreement:
-    items = int(counts.sum())
-    return PairAgreement(
-        first,
-        second,
-        items,
-        same=float(np.trace(counts) / items) if items else None,
-        linear=_defined(weighted_kappa(counts, "linear")),
-        quadratic=_defined(weighted_kappa(counts, "quadratic")),
     )
 
 
@@ -128,37 +122,21 @@ def _resampled(cells: Sequence[np.ndarray], resamples: int, seed: int) -> np.nda
     generator = np.random.default_rng(seed)
     items = len(cells[0])
     found = np.empty((resamples, len(cells)))
-    for start in range(0, resamples, BLOCK):
-        block = found[start : start + BLOCK]
+    # In blocks, because the draws of all resamples would take much memory.
+    for start in range(0, resamples, 50):
+        block = found[start : start + 50]
         draws = generator.multinomial(items, np.full(items, 1 / items), len(block))
         for couple, each in enumerate(cells):
             block[:, couple] = weighted_kappa(np.tensordot(draws, each, 1), "quadratic")
     return found
 
 
-def _interval(kappas: np.ndarray) -> tuple[float, float] | None:
-    """95 % interval of the means over couples; None if kappa is undefined in all resamples."""
-    defined = kappas[~np.isnan(kappas).all(axis=1)]
-    if not len(defined):
-        return None
-    low, high = np.percentile(np.nanmean(defined, axis=1), [2.5, 97.5])
-    return float(low), float(high)
-
-
 # Agreement is measured on the labels of the table, and on the classes before they are folded: name, possible labels.
 MEASURED = {
-    "paraphrase": ("paraphrase, 3 labels", LABELS),
-    "fluency": ("fluency, 3 labels", LABELS),
-    "strength": ("paraphrase, 6 classes", STRENGTHS),
+    "paraphrase": ("paraphrase, 3 labels", (1, 2, 3)),
+    "fluency": ("fluency, 3 labels", (1, 2, 3)),
+    "strength": ("paraphrase, 6 classes", (0, 1, 2, 3, 4, 5)),
 }
-LEGEND = (
-    "pairs and overlap (of trigrams: mean ± standard deviation) are those of the whole corpus; the rest is how often\n"
-    "each label was given, and its share in percent"
-)
-KAPPA_LEGEND = (
-    "pairs: rated by at least two; equal: share of equal labels; linear, quadratic: Cohen's kappa with such weights;\n"
-    "- where it is undefined: both gave one and the same label throughout, or rated nothing in common"
-)
 
 
 @dataclass(frozen=True)
@@ -207,7 +185,11 @@ class AnnotationTable:
             parts.append(f"### all annotators\n\n{self._label_table(self.together)}")
         for name, counts in self.each.items():
             parts.append(f"### {name}\n\n{self._label_table(counts)}")
-        return "\n\n".join([*parts, LEGEND, *self._agreement_parts()])
+        parts.append(
+            "pairs and overlap (of trigrams: mean ± standard deviation) are those of the whole corpus; the rest is "
+            "how often\neach label was given, and its share in percent"
+        )
+        return "\n\n".join([*parts, *self._agreement_parts()])
 
     def _label_table(self, counts: Sequence[LabelCounts]) -> str:
         header = ["range", "pairs", "overlap", "paraphrase 1", "2", "3", "fluency 1", "2", "3"]
@@ -240,22 +222,25 @@ class AnnotationTable:
             figures = [_figure(value) for value in (found.same, found.linear, found.quadratic)]
             rows.append([name, str(found.items), *figures, interval])
         table = markdown_table(["label", "pairs", "equal", "linear", "quadratic", "95 % interval"], rows)
+        legend = (
+            "pairs: rated by at least two; equal: share of equal labels; linear, quadratic: Cohen's kappa with such "
+            "weights;\n- where it is undefined: both gave one and the same label throughout, or rated nothing in "
+            "common"
+        )
         if len(names) == 2:
-            return [f"### agreement of 2 annotators\n\n{table}", KAPPA_LEGEND]
+            return [f"### agreement of 2 annotators\n\n{table}", legend]
         title = f"### agreement of {len(names)} annotators, mean over each two"
-        return [f"{title}\n\n{table}", KAPPA_LEGEND, self._table_of_couples()]
-
-    def _table_of_couples(self) -> str:
-        """A row for each two annotators, which reveals those who interpret the guidelines differently."""
+        # A row for each two annotators, which reveals those who interpret the guidelines differently.
         rows = []
         for paraphrase, fluency in zip(
             self.agreement["paraphrase"].pairs, self.agreement["fluency"].pairs, strict=True
         ):
             cells = [f"{paraphrase.first}, {paraphrase.second}"]
-            for found in (paraphrase, fluency):
-                cells += [str(found.items), _figure(found.quadratic)]
+            for pair in (paraphrase, fluency):
+                cells += [str(pair.items), _figure(pair.quadratic)]
             rows.append(cells)
-        return markdown_table(["quadratic kappa of", "pairs", "paraphrase", "pairs", "fluency"], rows)
+        couples = markdown_table(["quadratic kappa of", "pairs", "paraphrase", "pairs", "fluency"], rows)
+        return [f"{title}\n\n{table}", legend, couples]
 
 
 def _figure(value: float | None) -> str:
@@ -267,13 +252,18 @@ def annotation_table(sample: AnnotationSample, answers: Mapping[str, Mapping[int
     names = [name for name, own in answers.items() if any(answer.is_rated for answer in own.values())]
     if not names:
         raise InputError("nobody has rated a pair of this sample yet; `paranmt annotate serve` shows it")
-    labels = _label_array([answers[name] for name in names], len(sample.items))
+    # Labels [measure, person, item], -1 for none.
+    labels = np.full((len(MEASURED), len(names), len(sample.items)), -1)
+    for person, name in enumerate(names):
+        for item, answer in answers[name].items():
+            for row, label in enumerate((answer.paraphrase, answer.fluency, answer.strength)):
+                labels[row, person, item] = -1 if label is None else label
     ranges = np.array([item.range for item in sample.items])
     by_range = [labels[:, :, ranges == index] for index in range(len(sample.ranges))]
     agreements = {}
     if len(names) > 1:
         for row, (measure, (_, possible)) in enumerate(MEASURED.items()):
-            agreements[measure] = agreement(names, labels[row], possible, resamples=RESAMPLES)
+            agreements[measure] = agreement(names, labels[row], possible, resamples=1000)
     each = {}
     for person, name in enumerate(names):
         each[name] = [_label_counts(inside[:, person]) for inside in by_range]
@@ -293,21 +283,10 @@ def progress_of(answers: Mapping[int, Rating], pairs: int) -> AnnotatorProgress:
     return AnnotatorProgress(sum(answer.done for answer in answers.values()) - skipped, skipped, pairs)
 
 
-def _label_array(people: Sequence[Mapping[int, Rating]], items: int) -> np.ndarray:
-    """Labels [measure, person, item], measures in the order of `MEASURED`; -1 for none."""
-    found = np.full((len(MEASURED), len(people), items), -1)
-    for person, answers in enumerate(people):
-        for item, answer in answers.items():
-            for row, label in enumerate((answer.paraphrase, answer.fluency, answer.strength)):
-                if label is not None:
-                    found[row, person, item] = label
-    return found
-
-
 def _label_counts(labels: np.ndarray) -> LabelCounts:
     """Count the labels [measure, ...] of each question."""
     counts = []
     for row in labels[:2]:
-        one, two, three = (int(np.count_nonzero(row == label)) for label in LABELS)
+        one, two, three = (int(np.count_nonzero(row == label)) for label in (1, 2, 3))
         counts.append((one, two, three))
     return LabelCounts(*counts)

@@ -41,12 +41,6 @@ FILES = {
     "pieces.js": "text/javascript",
     "page.js": "text/javascript",
 }
-NEIGHBOURS = 20
-REPORT_EXAMPLES, REPORT_NEIGHBOURS = 10, 5
-HINT = (
-    "Neighbours need an index: `paranmt search index CORPUS --out INDEX` makes one, and `paranmt explore page "
-    "CORPUS --index INDEX` takes it."
-)
 ReleaseSubset = Literal["default", "filtered", "sample"]
 Query = Mapping[str, str]  # Parameters of an address
 # The nearest sentences to a sentence, best first, with their cosines.
@@ -140,7 +134,10 @@ def explore_app(explorer: Explorer, *, folder: str | Path, neighbours: Neighbour
     def summary(query: Query) -> dict[str, Any]:
         found = summary_of(explorer, folder)
         if neighbours is None:
-            found["neighbours_hint"] = HINT
+            found["neighbours_hint"] = (
+                "Neighbours need an index: `paranmt search index CORPUS --out INDEX` makes one, and `paranmt explore "
+                "page CORPUS --index INDEX` takes it."
+            )
         else:
             found["neighbours"] = "The nearest sentences of the index, by the encoder that made it."
             found["ask_any"] = True
@@ -164,7 +161,7 @@ def explore_app(explorer: Explorer, *, folder: str | Path, neighbours: Neighbour
     def near(query: Query) -> dict[str, Any]:
         if neighbours is None or not query.get("sentence"):
             raise InputError("neighbours need an index and a sentence")
-        found = neighbours(query["sentence"], NEIGHBOURS)
+        found = neighbours(query["sentence"], 20)
         return {"neighbours": [{"sentence": sentence, "similarity": cosine} for sentence, cosine in found]}
 
     questions = {"summary": summary, "rows": rows, "histograms": histograms, "examples": examples, "neighbours": near}
@@ -218,7 +215,7 @@ def write_report(
             "summary": summary_of(explorer, folder.name),
             "page": PAGE_ROWS,
             "sample": sample,
-            "examples": explorer.examples(View(), each=REPORT_EXAMPLES),
+            "examples": explorer.examples(View(), each=10),
             "all": explorer.histograms(View()),
             "neighbours": {},
         }
@@ -240,7 +237,7 @@ def _report_neighbours(sentences: Sequence[str], encoder: Encoder) -> dict[str, 
     vectors = unit_vectors(np.asarray(encoder.encode(distinct), np.float32))
     cosines = vectors @ vectors.T
     np.fill_diagonal(cosines, -np.inf)
-    count = min(REPORT_NEIGHBOURS, len(distinct) - 1)
+    count = min(5, len(distinct) - 1)
     best = np.argsort(-cosines, axis=1, kind="stable")[:, :count]
     found = {}
     for row, sentence in enumerate(distinct):

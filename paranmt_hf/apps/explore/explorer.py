@@ -28,7 +28,6 @@ from paranmt_hf.util.parquet import MEMORY_BYTES, as_table, database
 
 Side = Literal["either", "reference", "translation"]
 SIDES = ("reference", "translation")
-MAX_TEXT = 1000
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,8 @@ class View:
         side = given.get("side", "either")
         if side not in get_args(Side):
             raise InputError(f"side must be one of {', '.join(get_args(Side))}, was {side!r}")
-        if len(text) > MAX_TEXT:
-            raise InputError(f"text must have at most {MAX_TEXT:,} characters, has {len(text):,}")
+        if len(text) > 1000:
+            raise InputError(f"text must have at most 1,000 characters, has {len(text):,}")
         return cls(ranges, text, cast(Side, side), given.get("origin"))
 
     def condition(self) -> tuple[str, list[float | str]]:
@@ -96,9 +95,6 @@ def _number(name: str, value: str) -> float:
     return number
 
 
-MAX_BINS = 40
-
-
 @dataclass(frozen=True)
 class Bins:
     """Bins of equal width."""
@@ -118,7 +114,7 @@ def bins_of(lowest: float | None, highest: float | None, usual: float | None, *,
         return Bins(0.0, 1.0, 1, False)
     # Half of the range is no tail.
     top = float(highest if highest - usual <= usual - lowest else usual)
-    width = _round_width((top - lowest) / (MAX_BINS - 2), whole=whole)
+    width = _round_width((top - lowest) / 38, whole=whole)
     low = math.floor(lowest / width) * width
     count = max(1, math.floor((top - low) / width) + 1)
     if not whole and count > 1 and math.isclose((count - 1) * width + low, highest):
@@ -137,7 +133,6 @@ def _round_width(width: float, *, whole: bool) -> float:
 
 
 PAGE_ROWS = 50
-MAX_ORIGINS = 200  # The rarest origins of a corpus with more are left out
 NUMERIC = {column.name for column in COLUMNS if str(column.type).startswith(("int", "float")) and column.name != "id"}
 
 
@@ -179,8 +174,10 @@ class Explorer:
             if self._keeps_text:
                 self._connection.execute(f"CREATE TEMP TABLE lower_case AS {self._lower}")
                 self._lower = "lower_case"
+            types = {column.name: str(column.type) for column in COLUMNS}
             for name in self.columns:
-                self.bins[name] = self._bins(name)
+                query = f'SELECT min("{name}"), max("{name}"), quantile_disc("{name}", 0.995) FROM {self._table}'
+                self.bins[name] = bins_of(*self._rows(query)[0], whole=not types[name].startswith("float"))
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -207,12 +204,6 @@ class Explorer:
 
     def _rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self._connection.execute(query, values).fetchall()
-
-    def _bins(self, column: str) -> Bins:
-        query = f'SELECT min("{column}"), max("{column}"), quantile_disc("{column}", 0.995) FROM {self._table}'
-        lowest, highest, usual = self._rows(query)[0]
-        whole = not str(next(entry.type for entry in COLUMNS if entry.name == column)).startswith("float")
-        return bins_of(lowest, highest, usual, whole=whole)
 
     def _condition(self, view: View) -> tuple[str, list[Any]]:
         """Convert a view to an SQL condition, and find the rows that contain its text."""
@@ -296,13 +287,13 @@ class Explorer:
             return ranges
 
     def origins(self) -> dict[str, int]:
-        """Count the rows of each origin, most frequent first; empty if the corpus has no such column."""
+        """Count the rows of each origin, the 200 most frequent ones first; empty if the corpus has no such column."""
         if "origin" not in self._shown:
             return {}
         with self._reading():
             query = (
                 f"SELECT origin, count(*) AS rows FROM {self._table} WHERE origin IS NOT NULL GROUP BY origin "
-                f"ORDER BY rows DESC, origin LIMIT {MAX_ORIGINS}"
+                f"ORDER BY rows DESC, origin LIMIT 200"
             )
             return dict(self._rows(query))
 

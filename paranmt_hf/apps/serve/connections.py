@@ -7,8 +7,6 @@ from typing import Any
 
 import uvicorn
 
-TICKS_OF_A_CHECK = 5  # The server ticks ten times a second
-
 
 class LimitedServer(uvicorn.Server):
     """A uvicorn server with a largest number of connections, and of seconds that each may keep it waiting.
@@ -26,7 +24,8 @@ class LimitedServer(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Close connections now and then; true if the server should end."""
-        if counter % TICKS_OF_A_CHECK == 0:
+        # The server ticks ten times a second.
+        if counter % 5 == 0:
             self._close_some(asyncio.get_running_loop().time())
         return await super().on_tick(counter)
 

@@ -66,7 +66,6 @@ class ServeApp:
     Args:
         vectors: The vectors of the encoder.
         names: Names by which clients know it, the main one first.
-        any_model: Whether requests for other models are answered too.
         limits: Largest sizes of a request, and what clients may take of the server.
         token: What requests must bring; None if nothing.
         hosts: Names of hosts that requests may be for, so that a page of another site whose name leads here is
@@ -79,7 +78,6 @@ class ServeApp:
         vectors: SentenceVectors,
         names: Sequence[str],
         *,
-        any_model: bool = False,
         limits: ServeLimits | None = None,
         token: str | None = None,
         hosts: Sequence[str] | None = None,
@@ -88,7 +86,6 @@ class ServeApp:
         self.counts = Metrics()
         self._vectors = vectors
         self._names = list(names)
-        self._any_model = any_model
         self._limits = limits or ServeLimits()
         self._token = token
         self._hosts = None if hosts is None else [name.lower() for name in hosts]
@@ -174,7 +171,7 @@ class ServeApp:
         """Check the name of a model."""
         if not isinstance(name, str):
             raise InputError(f"model must be a text, was {brief(name)}", option="model")
-        if name not in self._names and not self._any_model:
+        if name not in self._names:
             known = " or ".join(map(repr, self._names))
             raise HTTPException(404, f"this server has the model {known}, not {brief(name)}")
         return name

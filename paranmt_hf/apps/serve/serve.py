@@ -21,9 +21,6 @@ from paranmt_hf.util.optional import check_installed, require
 logger = logging.getLogger(__name__)
 TOKEN_VARIABLE = "PARANMT_SERVE_TOKEN"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-LOOPBACK_NAMES = (HOST, "localhost", "[::1]")  # How requests name this computer
-ORIGIN = r"\*|https?://[^/\s?#]+"
-SECONDS_TO_END = 5  # How long requests may take that are being answered at Ctrl-C
 
 
 def serve_encoder(
@@ -32,7 +29,6 @@ def serve_encoder(
     host: str = HOST,
     port: int = 8000,
     names: Sequence[str] = (),
-    accept_any_model: bool = False,
     hosts: Sequence[str] = (),
     origins: Sequence[str] = (),
     token_file: Path | None = None,
@@ -50,7 +46,6 @@ def serve_encoder(
         port: Port; 0 for any that is free.
         names: Names of the model for clients, the main one first, such as one from the list of a client; by default
             that of its folder, or its Hub id.
-        accept_any_model: Answer requests for any other model too, with the vectors of this one.
         hosts: Names of this computer that requests may be for, such as that of a proxy. If it is reached from this
             computer only, `localhost` and its addresses are known; other servers answer for any name if none is given.
         origins: Sites whose pages may ask from a browser (CORS), such as https://example.org; `*` for any.
@@ -65,20 +60,19 @@ def serve_encoder(
     from paranmt_hf.apps.serve.routes import ServeApp
 
     for origin in origins:
-        if not re.fullmatch(ORIGIN, origin):
+        if not re.fullmatch(r"\*|https?://[^/\s?#]+", origin):
             raise InputError(f"an origin is like https://example.org, or *, was {origin!r}", option="origins")
     token = _token(token_file)
     limits = limits or ServeLimits()
     known = list(hosts) or None
     if host in LOOPBACK:
-        known = [*LOOPBACK_NAMES, *hosts]
+        # How requests name this computer.
+        known = [HOST, "localhost", "[::1]", *hosts]
     with listen(port, host) as listening:
         vectors = SentenceVectors.load(encoder)
         vectors.warm_up()
         names = list(names) or [plain_name(encoder)]
-        app = ServeApp(
-            vectors, names, any_model=accept_any_model, limits=limits, token=token, hosts=known, origins=origins
-        )
+        app = ServeApp(vectors, names, limits=limits, token=token, hosts=known, origins=origins)
         shown = f"[{host}]" if ":" in host else host
         opened(f"{names[0]} ({vectors.dimension} dimensions) at http://{shown}:{listening.getsockname()[1]}")
         if token is None and host not in LOOPBACK:
@@ -91,7 +85,8 @@ def serve_encoder(
             lifespan="off",
             ws="none",
             timeout_keep_alive=limits.seconds,
-            timeout_graceful_shutdown=SECONDS_TO_END,
+            # Of requests that are being answered at Ctrl-C.
+            timeout_graceful_shutdown=5,
         )
         server = LimitedServer(config, connections=limits.connections, seconds=limits.seconds)
         # Ctrl-C is the intended way to end it.

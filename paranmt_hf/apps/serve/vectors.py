@@ -16,8 +16,6 @@ from paranmt_hf.util.machine import visible_cores
 from paranmt_hf.util.markers import Count
 from paranmt_hf.util.settings import Settings
 
-FEW_CHARACTERS = 4096  # An average of so few takes less time than the change to a thread
-
 
 @dataclass(frozen=True)
 class ServeLimits(Settings):
@@ -79,7 +77,8 @@ class SentenceVectors:
         """Encode sentences into vectors [sentence, dimension], float32, as the `encode` of the encoder does."""
         if not self.is_average:
             vectors = await self._in_next_batch(sentences)
-        elif sum(map(len, sentences)) <= FEW_CHARACTERS:
+        elif sum(map(len, sentences)) <= 4096:
+            # So few characters take less time than the change to a thread.
             vectors = self._encode(sentences)
         else:
             vectors = await asyncio.get_running_loop().run_in_executor(self._pool, self._encode, sentences)

@@ -14,9 +14,6 @@ from paranmt_hf.util.markers import Range, RunOnly
 from paranmt_hf.util.settings import Settings
 
 MAX_WORKERS = 10_000
-MAX_SHARD_ROWS = 10_000_000
-# Files of GPU drivers on Linux: Nvidia's, AMD's, and Windows' below it.
-DRIVERS = ("/proc/driver/nvidia", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,7 @@ class EngineConfig(Settings):
     workers: Annotated[int, Range(at_least=0, at_most=MAX_WORKERS), RunOnly] = 0
     threads: Annotated[int, Range(at_least=0, at_most=MAX_WORKERS), RunOnly] = 0
     gpus: Annotated[int, Range(at_least=0, at_most=MAX_WORKERS), RunOnly] = 0
-    shard_rows: Annotated[int, Range(at_least=0, at_most=MAX_SHARD_ROWS), RunOnly] = 0
+    shard_rows: Annotated[int, Range(at_least=0, at_most=10_000_000), RunOnly] = 0
 
     def resolved(self) -> EngineConfig:
         """Replace every 0 by the default for this machine."""
@@ -59,7 +56,9 @@ def count_gpus() -> int:
 
 def has_driver() -> bool:
     """Whether there may be a GPU driver; if not, the import of torch, which takes over a second, is avoided."""
-    if sys.platform != "linux" or any(map(os.path.exists, DRIVERS)):
+    # Files of GPU drivers on Linux: Nvidia's, AMD's, and Windows' below it.
+    drivers = ("/proc/driver/nvidia", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
+    if sys.platform != "linux" or any(map(os.path.exists, drivers)):
         return True
     try:
         ctypes.CDLL("libcuda.so.1")

@@ -193,9 +193,6 @@ def _die_with_parent() -> None:
         os._exit(1)
 
 
-RAY_RETRIES = 10  # Counted for each shard; the loss of a node counts as well as a worker that dies of the shard
-
-
 def run_job(source: Manifest, folder: Path, stage: Stage, config: EngineConfig) -> Manifest:
     """Run a stage over every shard of `source`, continuing the work in `folder`; returns its complete manifest."""
     manifest = Manifest.open(folder, {**stage.identity, "input": source.checksum})
@@ -257,7 +254,8 @@ def run_on_ray(stage: Stage, tasks: Sequence[Task], config: EngineConfig, done: 
         )
 
     # A worker process that Ray uses again keeps the loaded stage, so a model is loaded once in each, not per shard.
-    @ray.remote(num_cpus=config.threads, num_gpus=config.gpus, max_retries=RAY_RETRIES)
+    # Retries count for each shard; the loss of a node counts as well as a worker that dies of the shard.
+    @ray.remote(num_cpus=config.threads, num_gpus=config.gpus, max_retries=10)
     def remote(stage: Stage, task: Task) -> ShardRecord:
         return run_shard(stage, task, lambda count: None)
 

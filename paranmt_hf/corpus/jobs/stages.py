@@ -25,9 +25,6 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.records import describe_differences
 
-WINDOW = 2000  # Rows of one sorted window: enough for batches of equal lengths, few enough for progress to move
-SCORE_ROWS = 10_000
-ROUNDING = 1e-3
 PROBABILITY = "para_probability"
 
 
@@ -59,7 +56,8 @@ class TranslateStage:
                 "name `device`, `dtype` and `backend` instead of leaving them to each machine"
             )
 
-        return by_windows(WINDOW, lambda window: translate_table(window, translator))
+        # Rows of one sorted window: enough for batches of equal lengths, few enough for progress to move.
+        return by_windows(2000, lambda window: translate_table(window, translator))
 
 
 @dataclass(frozen=True)
@@ -115,13 +113,13 @@ class ScoreStage:
                 columns["para_score"] = check_imported(window)
             return with_columns(window, columns), {}
 
-        return by_windows(SCORE_ROWS, scored)
+        return by_windows(10_000, scored)
 
 
 def check_imported(table: pa.Table) -> pa.ChunkedArray:
     """Use an imported paraphrase score, clipped to [-1, 1] to remove rounding errors."""
     scores = table["para_score"]
-    wrong = pc.greater(pc.abs(scores), 1 + ROUNDING)
+    wrong = pc.greater(pc.abs(scores), 1.001)
     if pc.any(wrong).as_py():
         row = pc.index(wrong, True).as_py()
         raise InputError(
@@ -200,7 +198,7 @@ class ColumnStage:
                 columns[PROBABILITY] = pa.array(calibration.probability(scores, prior=self.prior), pa.float32())
             return with_columns(window, columns), {}
 
-        return by_windows(SCORE_ROWS, added)
+        return by_windows(10_000, added)
 
 
 def column_stages(names: Sequence[str], language: str, scorer: NamedEncoder | None) -> list[ColumnStage]:

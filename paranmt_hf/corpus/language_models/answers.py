@@ -17,8 +17,6 @@ from paranmt_hf.corpus.reading.normalisation import normalise
 from paranmt_hf.corpus.scoring.language import LanguageConfig, build_model, in_language
 from paranmt_hf.util.optional import require, versions
 
-DEFINITION = "4"
-NOUNS: dict[ModelTask, str] = {"translate": "translation", "paraphrase": "paraphrase"}
 QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "„": "“", "‘": "’", "«": "»", "「": "」"}
 REFUSAL = re.compile(
     r"^\W*((i'?m|i am|we'?re) (very )?(sorry|afraid)|(my )?apologies|i apologi[sz]e|sorry|unfortunately)?\W*"
@@ -47,7 +45,6 @@ REMARK = re.compile(
     r"(^|\W)(note|notes|explanation|literally|alternatively|alternative|alternative translation|or)\W{0,3}:", re.I
 )
 BRACKET = re.compile(r"[(\[](translator's )?(note|literal|lit\.|or[,:]|alternative|i\.e\.)", re.I)
-MARKUP = ("```", "**", "\\boxed")
 
 
 @dataclass
@@ -70,7 +67,8 @@ class Judge:
     @staticmethod
     def identity(config: LanguageModelConfig) -> dict[str, Any]:
         identity: dict[str, Any] = {
-            "checks": DEFINITION,
+            # To be raised if the checks change.
+            "checks": "4",
             "language": config.language,
             "language_detector": f"py3langid {versions(['py3langid']).get('py3langid', 'missing')}",
         }
@@ -138,7 +136,7 @@ class Judge:
         if REFUSAL.search(text.replace("’", "'")) and not REFUSAL.search(reference.replace("’", "'")):
             return "refused by the model"
         if says_more(lines, text, (sentence, reference), self._config.marks):
-            return f"answer with more than the {NOUNS[self._task]}"
+            return f"answer with more than the {'translation' if self._task == 'translate' else 'paraphrase'}"
         if text == sentence and text != reference:
             return "answer that repeats the source"
         short, long = sorted((len(reference), len(text)))
@@ -168,7 +166,7 @@ def says_more(lines: str, text: str, sentences: Sequence[str], marks: Sequence[M
         return True
     if holds_marks(text, marks, sentences):
         return True
-    if any(mark in text and mark not in asked for mark in MARKUP):
+    if any(mark in text and mark not in asked for mark in ("```", "**", "\\boxed")):
         return True
     begins = BEGINNING.search(text)
     if begins:

@@ -103,7 +103,15 @@ class LanguageModelConfig(Settings):
             source = f" from {source}" if source else ""
         else:
             prompt = self.prompt
-            _check_prompt(prompt, source)
+            names = re.findall(r"\{([a-z_]+)\}", prompt)
+            if names.count("sentence") != 1 or not set(names) <= {"sentence", "source_language", "target_language"}:
+                raise InputError(
+                    "prompt must hold {sentence} once, and may hold {source_language} and {target_language}, but no "
+                    f"other name in braces; was {prompt!r}",
+                    option="prompt",
+                )
+            if "source_language" in names and not source:
+                raise InputError("prompt holds {source_language}, so `source_language` must be given", option="prompt")
         prompt = prompt.replace("{source_language}", source)
         return prompt.replace("{target_language}", _language_name(self.language))
 
@@ -123,18 +131,6 @@ def _language_name(code: str) -> str:
     if code not in DETECTABLE:
         raise InputError(f"languages of a language model are two-letter codes ({', '.join(DETECTABLE)}), was {code!r}")
     return LANGUAGES[code]
-
-
-def _check_prompt(prompt: str, source: str) -> None:
-    names = re.findall(r"\{([a-z_]+)\}", prompt)
-    if names.count("sentence") != 1 or not set(names) <= {"sentence", "source_language", "target_language"}:
-        raise InputError(
-            "prompt must hold {sentence} once, and may hold {source_language} and {target_language}, but no other "
-            f"name in braces; was {prompt!r}",
-            option="prompt",
-        )
-    if "source_language" in names and not source:
-        raise InputError("prompt holds {source_language}, so `source_language` must be given", option="prompt")
 
 
 def _check_address(address: str) -> None:

@@ -23,8 +23,6 @@ CREATE TABLE IF NOT EXISTS answers (
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS left_out (parameter TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 """
-# Of SQLite, for a disk that is full and one that cannot be written.
-UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,8 @@ class KeptAnswers:
         try:
             yield
         except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in UNWRITABLE:
+            unwritable = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in unwritable:
                 raise WriteError(
                     f"cannot keep answers in {self.path}: {error}; make room there, then run the same command again"
                 ) from None

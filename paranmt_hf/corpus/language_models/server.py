@@ -33,11 +33,7 @@ OPTIONAL = {
     "seed": "answers may differ from run to run",
     "temperature": "answers are sampled as the server does by default",
 }
-# Fields of a message for reasoning that the server separated: of vLLM, OpenRouter and Ollama, and of DeepSeek, SGLang,
-# llama.cpp and vLLM before 0.12.
-REASONING_FIELDS = ("reasoning", "reasoning_content")
-LISTED = 8  # Maximum number of models that an error lists
-LONGEST_PAUSE = 8.0  # Seconds before a malformed answer is asked for again, as the client waits
+WITHOUT_CREDIT = "insufficient_quota"  # Code of an error of an account whose credit is used up
 
 
 class Server:
@@ -54,12 +50,15 @@ class Server:
             raise InputError(f"{KEY} holds characters that no key has, such as blanks; set it again")
         self._config = config
         self.address = config.address
+        # Its way to see an answer before it decides whether to ask again.
+        http = self._openai.DefaultHttpxClient(event_hooks={"response": [_stop_without_credit]})
         self._client = self._openai.OpenAI(
             # The client wants some key; a server that needs none looks at none.
             api_key=self._key or "none",
             base_url=self.address,
             max_retries=config.max_retries,
             timeout=config.timeout,
+            http_client=http,
         )
         self.left_out: set[str] = set()
         # The server's name for the maximum length of an answer.
@@ -102,7 +101,8 @@ class Server:
                 malformed += 1
                 if malformed > self._config.max_retries:
                     raise self._failure(error) from None
-                time.sleep(min(LONGEST_PAUSE, 2.0 ** (malformed - 1) / 2))
+                # As long as the client waits.
+                time.sleep(min(8.0, 2.0 ** (malformed - 1) / 2))
 
     def _request(self, prompt: str) -> dict[str, Any]:
         request = {
@@ -137,7 +137,11 @@ class Server:
         finish = "refusal" if refusal else str(choice.finish_reason or "stop")
         if separated and not text and finish == "stop":
             finish = "reasoning"
-        score = None if reasoned else _mean_log_probability(choice.logprobs)
+        score = None
+        tokens = getattr(choice.logprobs, "content", None) or ()
+        values: list[Any] = [getattr(token, "logprob", None) for token in tokens]
+        if values and not reasoned and all(isinstance(each, int | float) and math.isfinite(each) for each in values):
+            score = min(0.0, math.fsum(values) / len(values))
         # JSON may hold halves of characters, which no file can.
         text = (text or str(refusal or "")).encode("utf8", "replace").decode("utf8")
         return Answer(text, finish, score)
@@ -153,12 +157,16 @@ class Server:
         if not isinstance(error, openai.APIStatusError):
             # Half an answer, or a page of something else.
             return InputError(f"{self.address} answered with no chat completion ({message}); run this again")
-        advice = {401: f"set {KEY} to a key of this server", 403: f"set {KEY} to a key of this server"}
-        if error.status_code == 404:
-            advice[404] = self._known_models()
+        advice = "what was answered is kept, the same command continues"
+        if error.status_code in (401, 403):
+            advice = f"set {KEY} to a key of this server"
+        elif error.status_code == 402 or error.code == WITHOUT_CREDIT:
+            advice = f"the account of this key has no credit left: add some, and then {advice}"
+        elif error.status_code == 404:
+            advice = self._known_models()
         return InputError(
             f"{self.address} refused a request for {self._config.name!r} with status {error.status_code}: {message}; "
-            + advice.get(error.status_code, "what was answered is kept, the same command continues")
+            f"{advice}"
         )
 
     def _known_models(self) -> str:
@@ -167,9 +175,9 @@ class Server:
         except Exception:
             # Whatever a server without such a list answers, it has none.
             models = []
-        if models:
-            return f"it has {', '.join(models[:LISTED])}" + ("" if len(models) <= LISTED else " and more")
-        return "correct the name, or `base_url`, which usually ends in /v1"
+        if not models:
+            return "correct the name, or `base_url`, which usually ends in /v1"
+        return f"it has {', '.join(models[:8])}{' and more' if len(models) > 8 else ''}"
 
     def _message(self, error: Any) -> str:  # noqa: ANN401 - an error of openai, or of reading what it gave
         """Message of an error, on one line and without the key."""
@@ -183,6 +191,12 @@ class Server:
         return re.sub(r"\b(?:sk|hf)[-_][\w*.-]{4,}|\bBearer\s+\S+", "***", plain)[:300]
 
 
+def _stop_without_credit(response: Any) -> None:  # noqa: ANN401 - of httpx
+    """Have the client not repeat a request that no repetition helps, unlike one that came too soon after others."""
+    if response.status_code == 429 and WITHOUT_CREDIT.encode() in response.read():
+        response.headers["x-should-retry"] = "false"
+
+
 def _over_context(error: Any) -> bool:  # noqa: ANN401 - an error of openai
     message = f"{error.code or ''} {error.type or ''} {error.message}"
     return error.status_code == 413 or (error.status_code in (400, 422) and bool(CONTEXT.search(message)))
@@ -194,18 +208,11 @@ def _parts(message: Any) -> tuple[bool, str]:  # noqa: ANN401 - a message of ope
     Mistral's own server sends a list: chunks of the type `thinking`, and chunks of the type `text`.
     """
     content = message.content or ""
-    separated = any(getattr(message, name, None) for name in REASONING_FIELDS)
+    # The one is of vLLM, OpenRouter and Ollama, the other of DeepSeek, SGLang, llama.cpp and vLLM before 0.12.
+    separated = any(getattr(message, name, None) for name in ("reasoning", "reasoning_content"))
     if isinstance(content, list):
         separated = separated or any(chunk["type"] == "thinking" for chunk in content)
         content = "".join(chunk["text"] for chunk in content if chunk["type"] == "text")
     if not isinstance(content, str):
         raise ValueError(f"text was expected, {type(content).__name__} came")
     return separated, content
-
-
-def _mean_log_probability(logprobs: Any) -> float | None:  # noqa: ANN401 - of openai
-    """Mean log-probability of the tokens of an answer; None if the server gave none."""
-    values: list[Any] = [getattr(token, "logprob", None) for token in getattr(logprobs, "content", None) or ()]
-    if not values or not all(isinstance(value, int | float) and math.isfinite(value) for value in values):
-        return None
-    return min(0.0, math.fsum(values) / len(values))

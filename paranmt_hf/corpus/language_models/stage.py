@@ -27,8 +27,7 @@ from paranmt_hf.util.wording import counted
 
 logger = logging.getLogger(__name__)
 
-# Rows that are asked for together, and the first ones, of which at least one must be usable before more are paid for.
-WINDOW, FIRST = 2000, 50
+FIRST = 50  # Rows of which at least one must have a usable answer before more are paid for
 
 
 @dataclass(frozen=True)
@@ -108,12 +107,18 @@ class _AskWork:
 
         with closing(KeptAnswers(self._path, self._config.request_identity(self._task))) as kept:
             while start < table.num_rows:
-                window = table.slice(start, WINDOW if self._judged else FIRST)
+                window = table.slice(start, 2000 if self._judged else FIRST)
                 answers = self._answers(self._sentences(window), kept, report_answers)
                 parts.append(self._with_translations(window, answers, dropped))
                 start += window.num_rows
                 report(start)
-                self._check_useful()
+                if self._judged >= FIRST and not self._usable:
+                    counts = ", ".join(f"{count:,} {reason}" for reason, count in self._reasons.most_common())
+                    raise InputError(
+                        f"none of the first {self._judged:,} answers is usable ({counts}): check `prompt`, the model "
+                        f"and `target_language`; the answers are kept in {self._path}, delete its folder to start "
+                        "again"
+                    )
         return pa.concat_tables(parts), dict(dropped)
 
     def _sentences(self, table: pa.Table) -> list[str]:
@@ -143,31 +148,20 @@ class _AskWork:
         template = self._config.template(self._task)
         prompts = [template.replace("{sentence}", sentence) for sentence in missing]
         for index, answer in ask_all(self._server, prompts, self._config.concurrency):
-            self._keep_left_out(kept)
+            # Parameters that the server refused are kept before the first answer without them.
+            fresh = self._server.left_out - kept.left_out()
+            if "temperature" in fresh and len(kept):
+                raise InputError(
+                    f"{self._server.address} takes no temperature, but {counted(len(kept), 'answer')} came from "
+                    "requests with one: continue with the server that took it, or delete "
+                    f"{self._path.parent} to start again"
+                )
+            kept.leave_out(fresh)
             kept.add(missing[index], answer)
             found[missing[index]] = answer
             done += 1
             report(done)
         return [found[sentence] for sentence in sentences]
-
-    def _keep_left_out(self, kept: KeptAnswers) -> None:
-        """Record the parameters that the server refused, before the first answer without them is kept."""
-        fresh = self._server.left_out - kept.left_out()
-        if "temperature" in fresh and len(kept):
-            raise InputError(
-                f"{self._server.address} takes no temperature, but {counted(len(kept), 'answer')} came from requests "
-                f"with one: continue with the server that took it, or delete {self._path.parent} to start again"
-            )
-        kept.leave_out(fresh)
-
-    def _check_useful(self) -> None:
-        """Stop if none of the first answers is usable, before many are paid for."""
-        if self._judged >= FIRST and not self._usable:
-            counts = ", ".join(f"{count:,} {reason}" for reason, count in self._reasons.most_common())
-            raise InputError(
-                f"none of the first {self._judged:,} answers is usable ({counts}): check `prompt`, the model and "
-                f"`target_language`; the answers are kept in {self._path}, delete its folder to start again"
-            )
 
 
 def ask_all(server: Server, prompts: Sequence[str], concurrency: int) -> Iterator[tuple[int, Answer]]:

@@ -23,7 +23,6 @@ PROGRAM = "link-parser"
 OPTIONS = {"constituents": 3, "graphics": 0, "verbosity": 0, "limit": 50, "null": 0, "spell": 0, "panic": 0}
 # A command without effect, whose one line of output ends the output for a sentence.
 MARK, ANSWER = "!width=16381\n", "width set to 16381"
-GRACE = 10  # Seconds after the timeout at which the program, which checks the time rarely, is killed
 
 
 class LinkGrammar:
@@ -31,9 +30,10 @@ class LinkGrammar:
 
     Its trees have Penn Treebank categories for phrases and none for words and punctuation, so their entropy is not
     comparable with that of other parsers. A sentence without a complete linkage, or without one in time, has no tree.
+    The program checks the time rarely; after `grace` more seconds it is killed.
     """
 
-    def __init__(self, *, seconds: int = 5, processes: int = 1) -> None:
+    def __init__(self, *, seconds: int = 5, processes: int = 1, grace: int = 10) -> None:
         if not hasattr(os, "openpty"):
             raise InputError(f"link-grammar runs on Linux and macOS, not on {sys.platform}; take trees from a file")
         program = shutil.which(PROGRAM)
@@ -43,7 +43,7 @@ class LinkGrammar:
                 "(Debian, Ubuntu), or take trees from a file"
             )
         command = [program, "en", *(f"-{name}={value}" for name, value in OPTIONS.items()), f"-timeout={seconds}"]
-        self._processes = [_Process(command, seconds + GRACE) for _ in range(processes)]
+        self._processes = [_Process(command, seconds + grace) for _ in range(processes)]
         self.at_once: int | None = 100 * processes
         self.name = f"link-grammar {_version(program)}, at most {seconds} s for a sentence"
 

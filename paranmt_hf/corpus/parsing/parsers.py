@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,6 +111,17 @@ class TreeSource:
         return parser
 
 
+def _blocks_of_trees(parser: Parser, sentences: list[str]) -> Iterator[list[tuple[str, Tree | None]]]:
+    """Parse distinct sentences: each with its tree, in any order; a file of trees is read once."""
+    if isinstance(parser, TreeFile):
+        yield from parser.stream(sentences)
+        return
+    step = parser.at_once or max(1, len(sentences))
+    for start in range(0, len(sentences), step):
+        block = sentences[start : start + step]
+        yield list(zip(block, parser.trees(block), strict=True))
+
+
 def parse_sentences(
     parser: Parser,
     sentences: Sequence[str],
@@ -129,17 +140,13 @@ def parse_sentences(
     with nullcontext() if keep is None else lock_kept(keep):
         found = {} if keep is None else read_kept(keep, parser.name, set(distinct), cut)
         missing = [sentence for sentence in distinct if sentence not in found]
-        done = len(distinct) - len(missing)
-        step = parser.at_once or max(1, len(missing))
-        with Progress(label, total=len(distinct), done=done) as progress:
-            for start in range(0, len(missing), step):
-                block = missing[start : start + step]
-                trees = list(zip(block, parser.trees(block), strict=True))
+        with Progress(label, total=len(distinct), done=len(found)) as progress:
+            for trees in _blocks_of_trees(parser, missing):
                 if keep is not None:
                     append_kept(keep, trees)
                 for sentence, tree in trees:
                     found[sentence] = None if tree is None else intern(cut(tree))
-                progress.advance_to(done + start + len(block))
+                progress.advance_to(len(found))
     if isinstance(parser, TreeFile) and distinct and not any(found.values()):
         raise InputError(
             f"{parser.path} has no tree of the {len(distinct):,} sentences, such as {distinct[0]!r}; parse the same "

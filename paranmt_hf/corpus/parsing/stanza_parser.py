@@ -9,8 +9,6 @@ from paranmt_hf.corpus.parsing.trees import Tree
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import require
 
-PROCESSORS = "tokenize,pos,constituency"
-
 
 class StanzaParser:
     """The English constituency parser of stanza: categories of the Penn Treebank, parts of speech included."""
@@ -19,15 +17,16 @@ class StanzaParser:
 
     def __init__(self) -> None:
         stanza: Any = require("stanza", "parse")
+        processors = "tokenize,pos,constituency"
         try:
             self._pipeline = stanza.Pipeline(
-                "en", processors=PROCESSORS, download_method=None, tokenize_no_ssplit=True, verbose=False
+                "en", processors=processors, download_method=None, tokenize_no_ssplit=True, verbose=False
             )
         # Stanza has several errors for missing files, not all of them OSErrors.
         except Exception as error:
             raise InputError(
                 f"stanza's English models cannot be loaded ({' '.join(str(error).split())}); download them: "
-                f"python -c \"import stanza; stanza.download('en', processors='{PROCESSORS}')\", or take trees from a "
+                f"python -c \"import stanza; stanza.download('en', processors='{processors}')\", or take trees from a "
                 "file"
             ) from None
         self.name = f"stanza {stanza.__version__}"

@@ -23,7 +23,6 @@ from paranmt_hf.util.wording import counted
 
 TEMPLATES_FILE = "templates.tsv"
 TEMPLATE_COLUMNS = pa.schema({"template": pa.string(), "count": pa.int64(), "example": pa.string()})
-HEAD = "\t".join(TEMPLATE_COLUMNS.names)
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ def write_template_counts(table: pa.Table, path: Path) -> None:
     examples = pc.replace_substring_regex(table["example"], r"\s+", " ")
     columns = [table["template"], table["count"].cast(pa.string()), examples]
     with replacing(path) as aside, aside.open("w", encoding="utf8", newline="\n") as file:
-        file.write(HEAD + "\n")
+        file.write("\t".join(TEMPLATE_COLUMNS.names) + "\n")
         for batch in pa.table(columns, names=TEMPLATE_COLUMNS.names).to_batches():
             rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
             file.writelines("\t".join(row) + "\n" for row in rows)

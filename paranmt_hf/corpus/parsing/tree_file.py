@@ -35,8 +35,9 @@ class TreeFile:
     """A parser that looks up trees in a file, plain or packed.
 
     Its lines are `SENTENCE<tab>TREE` in any order, of which the first one of a sentence counts, or trees alone, of
-    which line n belongs to line n of `text`. The tree may be empty. The trees are copied into the folder `index` when
-    the first is looked up, or into a temporary folder; this takes 32 bytes of memory for each line.
+    which line n belongs to line n of `text`. The tree may be empty. `stream` reads the file once; for `trees`, whose
+    calls are many, the trees are copied into the folder `index` when the first is looked up, or into a temporary
+    folder; this takes 32 bytes of memory for each line.
     """
 
     at_once: int | None = 10_000
@@ -69,6 +70,19 @@ class TreeFile:
                 yield None
             else:
                 yield read_at(entry["tree"], f"{self.path.name}:{entry['line']}")
+
+    def stream(self, sentences: Collection[str]) -> Iterator[list[tuple[str, Tree | None]]]:
+        """Read the trees of some sentences in the order of the file, block by block; those without one come last."""
+        missing = set(sentences)
+        for batch in self._reader().batches(Report()):
+            found: list[tuple[str, Tree | None]] = []
+            for row, sentence in enumerate(batch["sentence"].to_pylist()):
+                if sentence in missing:
+                    missing.remove(sentence)
+                    tree, line = batch["tree"][row].as_py(), batch["id"][row].as_py() + 1
+                    found.append((sentence, read_at(tree, f"{self.path.name}:{line}") if tree else None))
+            yield found
+        yield [(sentence, None) for sentence in sentences if sentence in missing]
 
     def write_index(self) -> None:
         """Copy the trees into the folder of the index, unless they are there."""
@@ -108,10 +122,6 @@ class TreeFile:
         return TableFiles([table], columns, optional=["tree"], max_characters=MAX_CHARACTERS)
 
 
-# The first field of the first line of a file of kept trees; the second is the name of the parser.
-PARSER_LINE = "#parser"
-
-
 def lock_kept(path: Path) -> AbstractContextManager[Any]:
     """Lock a file of kept trees for a `with` block, because the lines of two processes would mix."""
     with writing(path):
@@ -131,7 +141,7 @@ def read_kept(path: Path, parser: str, wanted: Collection[str], cut: Callable[[T
     file is created; one of another parser is refused.
     """
     check_regular(path)
-    head = f"{PARSER_LINE}\t{parser}\n".encode()
+    head = f"#parser\t{parser}\n".encode()
     found: dict[str, str | None] = {}
     with writing(path), path.open("a+b") as file:
         file.seek(0)

@@ -17,8 +17,6 @@ import pyarrow as pa
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.wording import brief
 
-# Labels of the node that Penn Treebank parsers put around the tree of a sentence.
-WRAPPERS = frozenset({"ROOT", "TOP", "S1", ""})
 MAX_DEPTH = 200
 PIECES = re.compile(r"[()]|[^\s()]+")
 
@@ -96,7 +94,8 @@ def read_at(tree: str, where: str) -> Tree:
 
 def without_wrapper(tree: Tree) -> Tree:
     """Remove a node ROOT, TOP, S1 or without a label around the tree of a sentence."""
-    while tree.label in WRAPPERS and len(tree.nodes) == len(tree.children) == 1:
+    # Penn Treebank parsers put such a node around the tree of a sentence.
+    while tree.label in ("ROOT", "TOP", "S1", "") and len(tree.nodes) == len(tree.children) == 1:
         (tree,) = tree.nodes
     return tree
 
@@ -117,10 +116,7 @@ def _cut(tree: Tree, below: int) -> str:
     return f"({' '.join([tree.label, *nodes])})"
 
 
-LEVELS = 2  # The root of a sentence and the level immediately below it
-MAX_CHARACTERS = 1000  # Maximum length of a template that a person writes
 # Tokens of a linearised tree: an opening bracket with its label, or a closing bracket.
-CLOSING = ")"
 _TOKEN = re.compile(r"\([^\s()]*|\)")
 
 
@@ -137,10 +133,10 @@ def template_of(linearised: str) -> str:
     """Reduce a linearised tree to its root and the level immediately below: `(S(NP)(VP))`."""
     kept, depth = [], 0
     for token in _TOKEN.findall(linearised):
-        depth += token != CLOSING
-        if depth <= LEVELS:
+        depth += token != ")"
+        if depth <= 2:
             kept.append(token)
-        depth -= token == CLOSING
+        depth -= token == ")"
     return "".join(kept)
 
 
@@ -151,13 +147,13 @@ def templates_of(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def are_trees(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """Mark the texts [sentence] that are linearised trees: one balanced tree without white space; null is not."""
-    return np.fromiter(map(_is_tree, column.to_pylist()), bool, len(column))
-
-
-def _is_tree(text: str | None) -> bool:
-    tokens = _TOKEN.findall(text or "")
-    depths = list(accumulate(-1 if token == CLOSING else 1 for token in tokens))
-    return "".join(tokens) == text and "(" not in tokens and depths[-1:] == [0] and 0 not in depths[:-1]
+    found = np.zeros(len(column), bool)
+    for row, text in enumerate(column.to_pylist()):
+        tokens = _TOKEN.findall(text or "")
+        depths = list(accumulate(-1 if token == ")" else 1 for token in tokens))
+        balanced = depths[-1:] == [0] and 0 not in depths[:-1]
+        found[row] = balanced and "".join(tokens) == text and "(" not in tokens
+    return found
 
 
 def read_template(text: str) -> str:
@@ -169,9 +165,9 @@ def read_template(text: str) -> str:
     sentence = without_wrapper(tree)
     labels = [sentence.label, *(node.label for node in sentence.nodes)]
     below = [child for node in sentence.nodes for child in node.children]
-    if len(text) > MAX_CHARACTERS or not all(labels) or len(labels) <= len(sentence.children) or below:
+    if len(text) > 1000 or not all(labels) or len(labels) <= len(sentence.children) or below:
         raise InputError(
             f"{brief(text)} is not a template such as (S(NP)(VP)): a root and one level below it, each node with a "
-            f"label, no words, at most {MAX_CHARACTERS:,} characters"
+            "label, no words, at most 1,000 characters"
         )
     return linearised(tree)

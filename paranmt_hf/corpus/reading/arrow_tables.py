@@ -27,7 +27,7 @@ STRINGS = (pa.string(), pa.large_string(), pa.string_view())
 TEXTS = (*STRINGS, pa.binary(), pa.large_binary(), pa.binary_view(), pa.null())
 
 
-def is_number(kind: pa.DataType) -> bool:
+def is_number_type(kind: pa.DataType) -> bool:
     """Whether a column holds numbers."""
     return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
 
@@ -57,15 +57,11 @@ def find_column(fields: pa.Schema | pa.StructType, path: str, name: str) -> list
     return [*steps, rest]
 
 
-def read_columns(batch: pa.RecordBatch, paths: Sequence[str], name: str, numbers: Collection[str]) -> list[pa.Array]:
-    """Return columns of a batch of the dataset `name`, by their names or dotted paths.
+def read_column(batch: pa.RecordBatch, path: str, name: str, *, may_be_number: bool) -> pa.Array:
+    """Return a column of a batch of the dataset `name`, by its name or dotted path.
 
-    Text is returned as bytes, because Parquet readers do not check that it is UTF-8; `numbers` keep their type.
+    Text is returned as bytes, because Parquet readers do not check that it is UTF-8; numbers keep their type.
     """
-    return [_read_column(batch, path, name, may_be_number=path in numbers) for path in paths]
-
-
-def _read_column(batch: pa.RecordBatch, path: str, name: str, *, may_be_number: bool) -> pa.Array:
     first, *rest = find_column(batch.schema, path, name)
     column = batch.column(first)
     for step in rest:
@@ -77,7 +73,7 @@ def _read_column(batch: pa.RecordBatch, path: str, name: str, *, may_be_number: 
         return column.cast(pa.binary())
     if may_be_number and pa.types.is_boolean(kind):
         return column.cast(pa.int8())
-    if may_be_number and is_number(kind):
+    if may_be_number and is_number_type(kind):
         return column
     wanted = "numbers" if may_be_number else "text"
     advice = ""
@@ -106,9 +102,10 @@ class ArrowTable(Table):
         read_as_numbers = [self.names[self.position(column)] for column in numbers]
         rows = 0
         for batch in self.batches(names):
-            yield Piece(
-                read_columns(batch, names, str(self.path), read_as_numbers), f"{self.path}, row (from 0) ", rows
-            )
+            found = []
+            for name in names:
+                found.append(read_column(batch, name, str(self.path), may_be_number=name in read_as_numbers))
+            yield Piece(found, f"{self.path}, row (from 0) ", rows)
             rows += batch.num_rows
 
 
@@ -144,9 +141,6 @@ def stream_batches(stream: Any, name: str, rows: int) -> Generator[pa.RecordBatc
             ) from error
 
 
-SIGNATURE = b"PAR1"
-
-
 def label_names(schema: pa.Schema, column: str) -> list[str] | None:
     """Names [label] that `datasets` wrote for the labels of a column into a file; None if there are none."""
     written = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
@@ -162,7 +156,7 @@ class ParquetTable(ArrowTable):
 
     @classmethod
     def matches(cls, name: str, head: bytes) -> bool:
-        return head.startswith(SIGNATURE) or name.endswith(".parquet")
+        return head.startswith(b"PAR1") or name.endswith(".parquet")
 
     @classmethod
     def open(cls, path: Path, named: Collection[str] = ()) -> Table:
@@ -207,27 +201,24 @@ class SavedDataset(ArrowTable):
                 f"{path} is a folder, but not one of `Dataset.save_to_disk`, which has {STATE}; name the files in it",
                 path=path,
             )
-        return cls(path, load(path).features.arrow_schema)
+        return cls(path, load_saved(path).features.arrow_schema)
 
     @property
     def identity(self) -> dict[str, Any]:
         # Only the files of the dataset: `Dataset.map` keeps its results in the same folder.
         state = read_json(self.path / STATE, "the list of files of a dataset")
-        try:
-            files = existing([self.path / Path(file["filename"]).name for file in state["_data_files"]])
-        except (KeyError, TypeError):
-            raise InputError(f"{self.path / STATE} does not list the files of a dataset", path=self.path) from None
+        files = existing([self.path / Path(file["filename"]).name for file in state["_data_files"]])
         return {"format": self.format, "name": self.path.name, "files": [file_identity(file) for file in files]}
 
     def label_names(self, column: str) -> Sequence[str] | None:
-        return getattr(load(self.path).features.get(self.names[self.position(column)]), "names", None)
+        return getattr(load_saved(self.path).features.get(self.names[self.position(column)]), "names", None)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        for table in load(self.path).with_format("arrow").iter(BLOCK_ROWS):
+        for table in load_saved(self.path).with_format("arrow").iter(BLOCK_ROWS):
             yield from table.combine_chunks().to_batches()
 
     def write(self, out: Path, kept: np.ndarray) -> None:
-        load(self.path).select(np.flatnonzero(kept)).save_to_disk(str(out))
+        load_saved(self.path).select(np.flatnonzero(kept)).save_to_disk(str(out))
 
 
 def is_saved_dataset(path: Path) -> bool:
@@ -235,7 +226,7 @@ def is_saved_dataset(path: Path) -> bool:
     return (path / STATE).is_file() or (path / SPLITS).is_file()
 
 
-def load(path: Path) -> Any:  # noqa: ANN401 - a dataset of `datasets`
+def load_saved(path: Path) -> Any:  # noqa: ANN401 - a dataset of `datasets`
     """Load the dataset of a folder."""
     import datasets
 

@@ -61,7 +61,13 @@ class TextInput(Settings):
         Where the columns of a file are languages, `language`, an ISO 639-1 code, is that of `reference`.
         """
         if self.data is None:
-            return self._open_sides()
+            given = {"source": self.source, "reference": self.reference}
+            sides = {name: path.expanduser() for name, path in given.items() if path is not None}
+            if len(sides) == 2 and {find_format(path) for path in sides.values()} == {WmtSgmlTable}:
+                return WmtSgmlPairs(sides["source"], sides["reference"])
+            for name, path in sides.items():
+                _refuse_bitext(name, path)
+            return LineFiles(sides)
         files = [Path(one).expanduser() for one in self.data]
         columns = dict(self.columns or {}) or _usual_columns(files, language)
         if "reference" not in columns:
@@ -75,16 +81,6 @@ class TextInput(Settings):
         if not Path(name).expanduser().exists():
             name, revision = split_revision(name)
         return HubDataset(name, columns, config=config, split=split, revision=revision, optional=optional)
-
-    def _open_sides(self) -> Reader:
-        """Open the files of the two sides, or of one."""
-        given = {"source": self.source, "reference": self.reference}
-        sides = {name: path.expanduser() for name, path in given.items() if path is not None}
-        if len(sides) == 2 and {find_format(path) for path in sides.values()} == {WmtSgmlTable}:
-            return WmtSgmlPairs(sides["source"], sides["reference"])
-        for name, path in sides.items():
-            _refuse_bitext(name, path)
-        return LineFiles(sides)
 
 
 def _refuse_bitext(option: str, path: Path) -> None:
@@ -152,23 +148,16 @@ class WmtSgmlPairs(Reader):
 
     def pieces(self) -> Iterator[Piece]:
         sources = {(one.document, one.number): one.text for one in self._source.segments()}
-        missing = dict.fromkeys(sources)
-        rows = []
-        for one in self._reference.segments():
-            key = (one.document, one.number)
-            if key not in sources:
-                raise _unaligned(*key, self._reference.path, self._source.path)
-            missing.pop(key, None)
-            rows.append((sources[key], one.text))
-        if missing:
-            raise _unaligned(*next(iter(missing)), self._source.path, self._reference.path)
+        references = [((one.document, one.number), one.text) for one in self._reference.segments()]
+        for document, number in sources.keys() ^ {key for key, _ in references}:
+            has, lacks = self._source.path, self._reference.path
+            if (document, number) not in sources:
+                has, lacks = lacks, has
+            raise InputError(
+                f"{lacks} has no segment {number!r} in document {document!r}, which {has} has; get both files from "
+                "the same test set",
+                path=lacks,
+            )
+        rows = [(sources[key], text) for key, text in references]
         columns = [pa.array(side, pa.string()).cast(pa.binary()) for side in zip(*rows, strict=True)]
         yield Piece(columns, f"{self._reference.path}, segment ", 1)
-
-
-def _unaligned(document: str, number: str, has: Path, lacks: Path) -> InputError:
-    return InputError(
-        f"{lacks} has no segment {number!r} in document {document!r}, which {has} has; get both files from the same "
-        "test set",
-        path=lacks,
-    )

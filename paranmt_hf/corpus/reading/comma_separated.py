@@ -28,6 +28,7 @@ SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 SAMPLE_ROWS = 1000  # Rows that show the separator and the names
 # Bytes as text, one character each, which is fast and loses nothing; UTF-8 leaves quotes and separators alone.
 BYTES = "latin-1"
+ESCAPE = re.compile(r'\\(["\\])')
 ESCAPED_QUOTE = "\ue000"  # In place of a quote with a backslash before it; no byte becomes this character
 # The first line of files that were saved for Excel.
 _FOR_EXCEL = re.compile(rb'(?:\xef\xbb\xbf)?"?(sep=[,;|\t])"?\r?\n')
@@ -76,7 +77,9 @@ class CommaSeparated(Table):
                 f"line, such as with `tail -n +2 {path.name}`",
                 path=path,
             )
-        rows = [decoded(record.fields) for record in islice(read_separated(path, form), SAMPLE_ROWS)]
+        rows = []
+        for record in islice(read_separated(path, form), SAMPLE_ROWS):
+            rows.append([field.encode(BYTES).decode("utf8", "replace") for field in record.fields])
         return cls(path, form, read_heading(path, rows, named, cls.format))
 
     @property
@@ -86,21 +89,19 @@ class CommaSeparated(Table):
     def pieces(self, columns: Sequence[str], *, numbers: Collection[str] = ()) -> Iterator[Piece]:
         wanted = [self.position(column) for column in columns]
         reader, first = _reader(self.path, self.form), 1
-        while rows := self._next_rows(reader):
+        while True:
+            rows: list[list[str]] | None = None
+            with suppress(csv.Error):
+                rows = list(islice(reader, BLOCK_ROWS))
+            if rows is None or not {len(row) for row in rows} <= {self._width, 0}:
+                # The slower way finds the line of the error.
+                deque(self._rows(), maxlen=0)
+            if not rows:
+                return
             rows = rows[1:] if first == 1 and self.names else rows
             fields = [[row[at].encode(BYTES) if row else None for row in rows] for at in wanted]
             yield Piece([pa.array(column, pa.binary()) for column in fields], f"{self.path}, row ", first)
             first += len(rows)
-
-    def _next_rows(self, reader: Iterator[list[str]]) -> list[list[str]]:
-        """Read some rows."""
-        with suppress(csv.Error):
-            rows = list(islice(reader, BLOCK_ROWS))
-            if {len(row) for row in rows} <= {self._width, 0}:
-                return rows
-        # The slower way finds the line of the error.
-        deque(self._rows(), maxlen=0)
-        return []
 
     def write(self, out: Path, kept: np.ndarray) -> None:
         rows = ("".join(record.raw).encode(BYTES) for record in self._rows())
@@ -156,12 +157,8 @@ def _lines(path: Path, form: Form, raw: list[str] | None) -> Iterator[str]:
         for line in lines:
             if raw is not None:
                 raw.append(line)
-            yield unescaped(line) if form.escaped else line
-
-
-def unescaped(line: str) -> str:
-    r"""Replace `\"` by `ESCAPED_QUOTE` and `\\` by one backslash; other backslashes are text."""
-    return re.sub(r'\\(["\\])', lambda found: ESCAPED_QUOTE if found[1] == '"' else "\\", line)
+            # Other backslashes are text.
+            yield ESCAPE.sub(lambda found: ESCAPED_QUOTE if found[1] == '"' else "\\", line) if form.escaped else line
 
 
 def find_form(path: Path) -> Form:
@@ -203,8 +200,3 @@ def _failure(path: Path, form: Form) -> InputError | None:
     except InputError as error:
         return error
     return None
-
-
-def decoded(fields: Sequence[str]) -> list[str]:
-    """Read fields as text."""
-    return [field.encode(BYTES).decode("utf8", "replace") for field in fields]

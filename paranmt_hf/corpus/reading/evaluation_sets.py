@@ -26,7 +26,6 @@ from paranmt_hf.util.parquet import open_parquet
 # The label before a question of TREC.
 _TREC_LABEL = re.compile(r"\A[A-Z]+:\w+ (?=\S)")
 _LETTER = re.compile(r"[^\W\d_]")
-_ABOUT = re.compile(r"(readme|license|licence|copying|changes)\b.*", re.IGNORECASE)  # Descriptions of the data
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ class _UnreadError(Exception):
 
 def _texts(file: Path) -> Iterator[str]:
     """Read the texts of a file, in any order."""
-    if file.name.startswith(".") or _ABOUT.fullmatch(file.name):
+    if re.match(r"\.|(readme|license|licence|copying|changes)\b", file.name, re.IGNORECASE):
         raise _UnreadError("no data, by its name")
     if not file.is_file():
         raise _UnreadError("no file")

@@ -20,7 +20,7 @@ from paranmt_hf.corpus.reading.wmt import WmtSgmlTable, WmtXmlTable
 from paranmt_hf.corpus.reading.xliff import XliffTable
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import existing
-from paranmt_hf.util.packed import plain_name
+from paranmt_hf.util.packed import unpacked_name
 
 logger = logging.getLogger(__name__)
 # The first one that matches is the format of a file; any file is plain text.
@@ -42,7 +42,7 @@ FORMATS: tuple[type[Table], ...] = (
 def find_format(path: Path) -> type[Table]:
     """Find the format of a file by its name and its first bytes; what no command reads is rejected."""
     existing([path])
-    name, head = plain_name(path).lower(), first_bytes(path)
+    name, head = unpacked_name(path).lower(), first_bytes(path)
     kind = next((kind for kind in FORMATS[:-1] if kind.matches(name, head)), PlainText)
     if kind is PlainText:
         refuse_unreadable(path, name, head)

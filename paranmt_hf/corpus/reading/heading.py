@@ -40,9 +40,6 @@ NAME_WORDS = frozenset(
     """.split()
 )
 ENOUGH_ROWS = {"TSV": 20, "CSV": 1}
-SENTENCE_WORDS = 4  # Words of the middle row, from which on rows are sentences
-_MISSING = {"", "na", "n/a", "nan", "null", "none", "\\n"}
-_MOST_CHARACTERS = 40
 # Letters of Thai, Lao, Burmese, Khmer, Japanese and Chinese.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
@@ -63,7 +60,9 @@ def has_names(first: Sequence[str], below: Sequence[Sequence[str]], named: Colle
     if filled == [str(number) for number in range(len(filled))]:
         # As pandas numbers columns without names.
         return len(filled) > 1 and not any(number for number, field in zip(numbered, first, strict=True) if field)
-    if _is_row(first):
+    if not filled or "" in first[1:] or (len(set(filled)) < len(filled) and not all(map(_is_called_so, filled))):
+        return False
+    if any(is_number(field) or len(field) > 40 or field[-1] in ".?!。？！" for field in filled):
         return False
     one_word = all(len(field.split()) < 2 for field in first)
     if any(number and not _is_missing(field) for number, field in zip(numbered, first, strict=True)):
@@ -71,11 +70,18 @@ def has_names(first: Sequence[str], below: Sequence[Sequence[str]], named: Colle
     if numbered[0] and not first[0] and one_word:
         # As pandas writes the numbers of rows.
         return True
-    words = all(_is_called_so(field) for field in first if field)
-    alike = len({_without_number(field) for field in first if field}) == 1 < len(first)
+    words = all(map(_is_called_so, filled))
+    # Fields without the number or letter that tells them from others, such as `sentence` of `sentence_A`.
+    stems = {re.sub(r"\d+|(?<=[a-z])[A-Z]$|(?<=[\W_])[A-Za-z]$", "", field) for field in filled}
+    alike = len(stems) == 1 < len(first)
     if words and alike and len(set(filled)) == len(filled):
         return True
-    if (words or alike) and _are_sentences(below):
+    # Of a script without blanks two characters are a word.
+    lengths = []
+    for row in filter(None, below):
+        lengths.append(max(max(len(field.split()), len(_UNSPACED.findall(field)) / 2) for field in row))
+    if (words or alike) and lengths and median(lengths) >= 4:
+        # The rows are sentences.
         return True
     short = [all(len(field.split()) < 2 for field in row) for row in below]
     return len(below) >= ENOUGH_ROWS[format] and one_word and not any(short)
@@ -91,7 +97,7 @@ def is_number(field: str) -> bool:
 
 
 def _is_missing(field: str) -> bool:
-    return field.strip().lower() in _MISSING
+    return field.strip().lower() in ("", "na", "n/a", "nan", "null", "none", "\\n")
 
 
 def _numbers_below(below: Sequence[Sequence[str]], width: int) -> list[bool]:
@@ -103,38 +109,12 @@ def _numbers_below(below: Sequence[Sequence[str]], width: int) -> list[bool]:
     return found
 
 
-def _is_row(first: Sequence[str]) -> bool:
-    """Whether line 1 cannot have names."""
-    named = [field for field in first if field]
-    return (
-        any(not field for field in first[1:])
-        or not named
-        or (len(set(named)) < len(named) and not all(map(_is_called_so, named)))
-        or any(is_number(field) or len(field) > _MOST_CHARACTERS or field[-1] in ".?!。？！" for field in named)
-    )
-
-
 def _is_called_so(field: str) -> bool:
     """Whether a field is made of words that columns are called, such as `sentence_A` or `#1 String`."""
     # sentenceA is two words, A may be one.
     words = re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", field))
     known = [word.lower() in NAME_WORDS for word in words]
     return any(known) and all(is_known or len(word) == 1 for word, is_known in zip(words, known, strict=True))
-
-
-def _without_number(field: str) -> str:
-    """A field without the number or letter that tells it from others, such as `sentence` of `sentence_A`."""
-    return re.sub(r"\d+|(?<=[a-z])[A-Z]$|(?<=[\W_])[A-Za-z]$", "", field)
-
-
-def _are_sentences(below: Sequence[Sequence[str]]) -> bool:
-    lengths = [max(map(_count_words, row)) for row in below if row]
-    return bool(lengths) and median(lengths) >= SENTENCE_WORDS
-
-
-def _count_words(field: str) -> float:
-    """Count words; of a script without blanks two characters are one."""
-    return max(len(field.split()), len(_UNSPACED.findall(field)) / 2)
 
 
 @cache

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
 
-from paranmt_hf.corpus.reading.arrow_tables import read_columns, stream_batches
+from paranmt_hf.corpus.reading.arrow_tables import read_column, stream_batches
 from paranmt_hf.corpus.reading.labels import LABEL, check_label_names
 from paranmt_hf.corpus.reading.readers import Reader, TextOptions
 from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, file_identity
@@ -89,7 +89,9 @@ class HubDataset(Reader):
         rows = 0
         with contextlib.closing(stream_batches(stream, self.label, BLOCK_ROWS)) as batches:
             for batch in batches:
-                columns = read_columns(batch, list(self.paths.values()), self.label, numbers=numbers)
+                columns = []
+                for path in self.paths.values():
+                    columns.append(read_column(batch, path, self.label, may_be_number=path in numbers))
                 yield Piece(columns, f"{self.label}, row (from 0) ", rows)
                 rows += batch.num_rows
 

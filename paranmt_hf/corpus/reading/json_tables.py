@@ -21,13 +21,10 @@ from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.packed import find_packing
 
-SUFFIXES = (".jsonl", ".ndjson", ".jsonlines")
-SAMPLE_ROWS = 1000  # Rows that show the columns
+EXACT = 1 << 53  # Whole numbers up to this one are exact in double precision
 Object = dict[str, Any]
 Steps = tuple[str, ...]  # The keys on the way to a value
 _OPENING, _COMMA = re.compile(r"\ufeff?\s*\[\s*(?=\S)"), re.compile(r"\s*,\s*(?=\S)")
-_CLOSING = re.compile(r"\s*\]\s*")
-MAX_STEPS = 20  # Objects that are deeper inside have no columns
 
 
 class JsonRow(NamedTuple):
@@ -51,7 +48,7 @@ class JsonObjects(Table):
     @classmethod
     def open(cls, path: Path, named: Collection[str] = ()) -> Table:
         """Find the columns in the first rows."""
-        rows = list(islice(cls(path, []).objects(), SAMPLE_ROWS))
+        rows = list(islice(cls(path, []).objects(), 1000))
         if not rows:
             raise InputError(f"{path}: expected rows, but there are none", path=path)
         is_row = any(isinstance(rows[0].values.get(name), str | float | int) for name in named)
@@ -87,9 +84,9 @@ class JsonObjects(Table):
 
     def values(self, rows: Sequence[JsonRow], wanted: Sequence[tuple[Steps, bool]]) -> list[pa.Array]:
         """Values of the columns that are `wanted`, each with whether it holds numbers."""
-        return [self._values(rows, steps, is_number=is_number) for steps, is_number in wanted]
+        return [self._column(rows, steps, is_number=is_number) for steps, is_number in wanted]
 
-    def _values(self, rows: Sequence[JsonRow], steps: Steps, *, is_number: bool) -> pa.Array:
+    def _column(self, rows: Sequence[JsonRow], steps: Steps, *, is_number: bool) -> pa.Array:
         expected, kinds = ("a number", (str, int, float)) if is_number else ("text", (str,))
         found: list[Any] = []
         for row in rows:
@@ -100,12 +97,13 @@ class JsonObjects(Table):
                     "correct the row, or name another column",
                     path=self.path,
                 )
-            found.append(float(value) if isinstance(value, int) else value)
+            found.append(value)
         if is_number and not any(isinstance(value, str) for value in found):
-            return pa.array(found, pa.float64())
+            return _numbers(found)
         texts = []
         for row, value in zip(rows, found, strict=True):
-            texts.append(None if value is None else encoded(str(value), is_utf8=row.is_utf8))
+            text = value if isinstance(value, str | None) else str(float(value))
+            texts.append(None if text is None else as_utf8(text, is_utf8=row.is_utf8))
         return pa.array(texts, pa.binary())
 
 
@@ -116,7 +114,16 @@ class JsonLines(JsonObjects):
 
     @classmethod
     def matches(cls, name: str, head: bytes) -> bool:
-        return name.endswith((*SUFFIXES, ".json")) or _is_object(head.partition(b"\n")[0])
+        if name.endswith((".jsonl", ".ndjson", ".jsonlines", ".json")):
+            return True
+        line = head.partition(b"\n")[0]
+        if not line.lstrip().startswith(b'{"'):
+            return False
+        try:
+            return isinstance(json.loads(line), dict)
+        except (ValueError, RecursionError):
+            # One that is longer than the head of a file may be cut.
+            return len(line) > 1 << 15
 
     def objects(self) -> Iterator[JsonRow]:
         first = 1
@@ -191,7 +198,7 @@ class JsonArray(JsonObjects):
                     text, at = text[at:] + more, 0
                     continue
                 rest = text[at:]
-                if _CLOSING.fullmatch(rest if before is _COMMA else rest.lstrip("\ufeff \t\r\n")[1:]):
+                if re.fullmatch(r"\s*\]\s*", rest if before is _COMMA else rest.lstrip("\ufeff \t\r\n")[1:]):
                     return
                 line += text.count("\n", at, begin)
                 raise InputError(
@@ -218,7 +225,8 @@ def _bytes(text: str) -> bytes:
 def _read_by_arrow(block: bytes, wanted: Sequence[tuple[Steps, bool]]) -> list[pa.Array] | None:
     """Read columns of whole lines ten times as fast as Python does; None for what Arrow does not read.
 
-    That is JSON that is broken, and also half a surrogate pair, a key that comes twice, or a number that is text.
+    That is JSON that is broken, and also half a surrogate pair, a key that comes twice, a number that is text, or one
+    of more than 53 bits, which may be exact.
     """
     fields: dict[str, Any] = {}
     for steps, is_number in wanted:
@@ -237,8 +245,19 @@ def _read_by_arrow(block: bytes, wanted: Sequence[tuple[Steps, bool]]) -> list[p
         column = table.combine_chunks()[steps[0]].combine_chunks()
         for step in steps[1:]:
             column = pc.struct_field(column, step)
+        if is_number and pc.any(pc.greater(pc.abs(column), EXACT)).as_py():
+            return None
         found.append(column if is_number else column.cast(pa.binary()))
     return found
+
+
+def _numbers(values: Sequence[float | None]) -> pa.Array:
+    """Numbers in double precision, unless whole ones of 64 bits are exact only as such."""
+    known = [value for value in values if value is not None]
+    # True and false are of a type of their own.
+    if all(type(value) is int for value in known) and EXACT < max(map(abs, known), default=0) < 1 << 63:
+        return pa.array(values, pa.int64())
+    return pa.array([None if value is None else float(value) for value in values], pa.float64())
 
 
 def _types(fields: dict[str, Any]) -> list[tuple[str, pa.DataType]]:
@@ -246,22 +265,9 @@ def _types(fields: dict[str, Any]) -> list[tuple[str, pa.DataType]]:
     return [(name, pa.struct(_types(kind)) if isinstance(kind, dict) else kind) for name, kind in fields.items()]
 
 
-def _is_object(line: bytes) -> bool:
-    """Whether a line is a JSON object; one that is longer than the head of a file may be cut."""
-    if not line.lstrip().startswith(b'{"'):
-        return False
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError):
-        return len(line) > 1 << 15
-    return True
-
-
 def _holds_rows(values: Object) -> bool:
     """Whether an object holds rows, as `{"data": [...]}` does, and the columns or rows that pandas writes."""
-    if list(values)[:2] == ["0", "1"]:
-        return True
-    for value in values.values():
+    for value in (values, *values.values()):
         if isinstance(value, list) and value and isinstance(value[0], dict | list):
             return True
         if isinstance(value, dict) and list(value)[:2] == ["0", "1"]:
@@ -297,7 +303,8 @@ def _parse(line: bytes, path: Path, place: str) -> JsonRow:
 def leaves(values: Object, before: Steps = ()) -> Iterator[tuple[Steps, object]]:
     """Values of an object and of the objects inside it, such as that of `translation.en`."""
     for name, value in values.items():
-        if isinstance(value, dict) and len(before) < MAX_STEPS:
+        # Objects that are deeper inside have no columns.
+        if isinstance(value, dict) and len(before) < 20:
             yield from leaves(value, (*before, name))
         else:
             yield (*before, name), value
@@ -313,7 +320,7 @@ def value_of(values: Object, steps: Steps) -> object:
     return found
 
 
-def encoded(text: str, *, is_utf8: bool = True) -> bytes:
+def as_utf8(text: str, *, is_utf8: bool = True) -> bytes:
     """Encode text of JSON in UTF-8.
 
     Half a surrogate pair, which JSON can spell, becomes U+FFFD; bytes of a file that `is_utf8` not are as they were.

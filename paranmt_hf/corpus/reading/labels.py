@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.reading.arrow_tables import TEXTS, is_number
+from paranmt_hf.corpus.reading.arrow_tables import TEXTS, is_number_type
 from paranmt_hf.corpus.reading.normalisation import decode
+from paranmt_hf.corpus.reading.tables import refuse_row
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.wording import brief
 
 LABEL = "label"
 # Which pairs are read: paraphrases, other pairs, or all.
@@ -37,27 +37,31 @@ def paraphrase_labels(column: pa.Array, where: str, first: int, path: Path | Non
     kind = column.type
     if pa.types.is_boolean(kind) or pa.types.is_null(kind):
         return column.cast(pa.int32())
-    if is_number(kind):
+    if is_number_type(kind):
         numbers = column.cast(pa.float64(), safe=False)
         missing = pc.or_kleene(numbers.is_null(), pc.is_nan(numbers))
         index = pc.index_in(numbers, pa.array([0.0, 1.0]))
         labels = pa.array([0, 1], pa.int32()).take(index)
     else:
-        text = _text_of(column)
+        # Values of types other than text, as the text of each.
+        if column.type not in TEXTS:
+            values = [None if value is None else str(value).encode() for value in column.to_pylist()]
+            column = pa.array(values, pa.binary())
+        text = pc.utf8_lower(pc.utf8_trim_whitespace(decode(column.cast(pa.binary()))))
         missing = pc.or_kleene(column.is_null(), pc.equal(text, ""))
         index = pc.index_in(text, pa.array(list(_WORDS)))
         labels = pa.array(list(_WORDS.values()), pa.int32()).take(index)
     wrong = pc.and_(labels.is_null(), pc.invert(pc.fill_null(missing, False)))
-    if (rows := np.flatnonzero(np.asarray(wrong))).size:
-        row = int(rows[0])
-        value = column[row].as_py()
-        shown = value.decode(errors="replace") if isinstance(value, bytes) else value
-        raise InputError(
-            f"{where}{first + row}: expected the label 1 (a paraphrase) or 0 (none), found {brief(shown)}; write 1 "
-            "and 0 there, or remove the column if every pair is a paraphrase",
-            option="columns",
-            path=path,
-        )
+    refuse_row(
+        wrong,
+        column,
+        where,
+        first,
+        "the label 1 (a paraphrase) or 0 (none)",
+        "write 1 and 0 there, or remove the column if every pair is a paraphrase",
+        option="columns",
+        path=path,
+    )
     return labels
 
 
@@ -75,15 +79,6 @@ def check_label_names(names: Sequence[str] | None, column: str, source: str | Pa
         option="columns",
         path=source if isinstance(source, Path) else None,
     )
-
-
-def _text_of(column: pa.Array) -> pa.Array:
-    """Text in lower case; values of other types as the text of each."""
-    if column.type not in TEXTS:
-        column = pa.array(
-            [None if value is None else str(value).encode() for value in column.to_pylist()], pa.binary()
-        )
-    return pc.utf8_lower(pc.utf8_trim_whitespace(decode(column.cast(pa.binary()))))
 
 
 def unwanted_labels(labels: pa.Array, wanted: Wanted) -> dict[str, np.ndarray]:

@@ -25,16 +25,20 @@ class LanguageTable(Table):
     of them, next to each text of the other languages that are read.
 
     Attributes:
+        content: What the files must have to be read, for people.
         root: Name of the root element of the files, if they are XML.
         source_language: The language that the file says was translated into the others; None if it does not say.
     """
 
     languages: ClassVar[bool] = True
+    content: ClassVar[str] = ""
     root: ClassVar[str] = ""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         names, self.source_language = self.find_languages()
+        if not names:
+            raise InputError(f"{path} is {self.format}; expected {self.content}, but there are none", path=path)
         super().__init__(path, names)
 
     @classmethod
@@ -47,7 +51,7 @@ class LanguageTable(Table):
 
     @abstractmethod
     def find_languages(self) -> tuple[Sequence[str], str | None]:
-        """Find the languages of the file at `path`, and that of the source."""
+        """Find the languages of the file at `path`, none if it lacks `content`, and that of the source."""
 
     @abstractmethod
     def units(self) -> Iterator[Unit]:

@@ -25,11 +25,11 @@ OTHER_MARKS = {
 }
 
 
-def unpacked(path: Path) -> Iterator[bytes]:
-    """Read the bytes of a file in blocks, unpacked if it is packed."""
+def unpacked(path: Path, size: int | None = None) -> Iterator[bytes]:
+    """Read the bytes of a file in blocks of some `size`, by default `BLOCK_BYTES`, unpacked if it is packed."""
     try:
         with open_packed(path) as file:
-            while block := file.read(BLOCK_BYTES):
+            while block := file.read(size or BLOCK_BYTES):
                 yield block
     except DAMAGED as error:
         raise InputError(

@@ -9,19 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.errors import InputError
+from paranmt_hf.corpus.reading.tables import refuse_row
 from paranmt_hf.text.normal_form import change_rows
 from paranmt_hf.text.tokens import rows_at, text_bytes
-from paranmt_hf.util.wording import decimal_point
 
 # `[^\PZ ]` is every white space but the blank. Rows without a match keep their bytes, and matching costs a tenth of
 # replacing.
 _UNTIDY = r"\A | \z|  |[^\PZ ]|\p{Cc}"
-_SPACES = r"[\pZ\p{Cc}]+"
-# First bytes of the characters outside ASCII that the pattern may find: U+0080 to U+00BF, and U+1000 to U+3FFF.
-_LEADS = (0xC2, 0xE1, 0xE2, 0xE3)
-# Text below U+0300 is its own NFC: composition and reordering need a character from there on. Its first byte in UTF-8.
-_COMPOSABLE = 0xCC
 
 
 def normalise(column: pa.Array) -> pa.Array:
@@ -36,7 +30,13 @@ def normalise(column: pa.Array) -> pa.Array:
     # The pattern is slow, and few rows hold a byte that it can find.
     suspects = _rows_with(column, _may_be_untidy)
     untidy = pc.match_substring_regex(column.take(pa.array(suspects)), _UNTIDY)
-    return composed(change_rows(column, suspects[np.asarray(untidy)], _tidy))
+    return composed(
+        change_rows(
+            column,
+            suspects[np.asarray(untidy)],
+            lambda rows: pc.ascii_trim(pc.replace_substring_regex(rows, r"[\pZ\p{Cc}]+", " "), " "),
+        )
+    )
 
 
 def decode(column: pa.Array) -> pa.Array:
@@ -66,13 +66,8 @@ def read_numbers(
     numbers = values.cast(pa.float32(), safe=False)
     bad = ~np.isfinite(numbers.to_numpy(zero_copy_only=False))
     may_lack = missing if optional else missing & (False if skipped is None else skipped)
-    if (wrong := np.flatnonzero(bad & ~may_lack)).size:
-        value = column[int(wrong[0])].as_py()
-        text = value.decode(errors="replace") if isinstance(value, bytes) else value
-        raise InputError(
-            f"{where}{first + wrong[0]}: expected a finite number in column {name!r}, got {text!r}; "
-            f"{decimal_point(str(text), 'correct or remove the row')}"
-        )
+    expected = f"a finite number in column {name!r}"
+    refuse_row(bad & ~may_lack, column, where, first, expected, "correct or remove the row")
     return numbers
 
 
@@ -85,16 +80,13 @@ def _decoded(value: bytes | None) -> str | None:
 
 def composed(column: pa.Array) -> pa.Array:
     """Normalise text [sentence] to NFC: a letter and its accent become one character if possible."""
-    return change_rows(column, _rows_with(column, lambda text: text >= _COMPOSABLE), _compose)
-
-
-def _tidy(column: pa.Array) -> pa.Array:
-    return pc.ascii_trim(pc.replace_substring_regex(column, _SPACES, " "), " ")
-
-
-def _compose(column: pa.Array) -> pa.Array:
-    # Not Arrow's own function: before version 26 it decomposes and does not compose again.
-    return pa.array([unicodedata.normalize("NFC", text) for text in column.to_pylist()], pa.string())
+    # Text below U+0300 is its own NFC: composition and reordering need a character from there on, whose first byte in
+    # UTF-8 is 0xCC or more. Not Arrow's own function: before version 26 it decomposes and does not compose again.
+    return change_rows(
+        column,
+        _rows_with(column, lambda text: text >= 0xCC),
+        lambda rows: pa.array([unicodedata.normalize("NFC", text) for text in rows.to_pylist()], pa.string()),
+    )
 
 
 def _rows_with(column: pa.Array, find: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
@@ -106,7 +98,8 @@ def _rows_with(column: pa.Array, find: Callable[[np.ndarray], np.ndarray]) -> np
 def _may_be_untidy(text: np.ndarray) -> np.ndarray:
     """Mark the bytes [byte] that may belong to a match of `_UNTIDY` within a row; no match is missed."""
     found = (text < ord(" ")) | (text == 0x7F)
-    for lead in _LEADS:
+    # First bytes of the characters outside ASCII that it may find: U+0080 to U+00BF, and U+1000 to U+3FFF.
+    for lead in (0xC2, 0xE1, 0xE2, 0xE3):
         found |= text == lead
     blank = text == ord(" ")
     found[1:] |= blank[1:] & blank[:-1]

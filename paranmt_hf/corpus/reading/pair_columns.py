@@ -65,11 +65,26 @@ def pair_columns(table: Table, wanted: WantedColumns) -> dict[str, str]:
             option="columns",
         )
     if not table.names and not wanted.given:
-        _check_third(table)
+        if table.width >= 3 and "3" in unnamed_labels(table, ["1", "2"]):
+            raise InputError(
+                f"{table.path} has 0 and 1 alone in its third column; say whether these are labels, `columns` "
+                f"reference=1,translation=2,label=3, or paraphrase scores, para_score=3. {_advice(table.path)}",
+                option="columns",
+                path=table.path,
+            )
         wanted = replace(wanted, given=dict(zip(SIDES, "12", strict=True)))
     columns = wanted.among(table.names)
     if table.languages:
-        _check_one_language(table, [columns[side] for side in SIDES])
+        # `en-US`, `en/A` and `en/B` are one language.
+        sides = [table.names[table.position(columns[side])] for side in SIDES]
+        languages = {plain_code(name).split("/")[0].split("-")[0] for name in sides}
+        if sides[0] == sides[1] or len(languages) > 1:
+            raise InputError(
+                f"{table.path}: expected two columns of one language, found {' and '.join(sides)}; two languages are "
+                f"translated with `paranmt build --data {table.path}`",
+                path=table.path,
+                option="columns",
+            )
     missing = [theirs for theirs in columns.values() if not table.has(theirs)]
     if set(missing) & {*SIDES, *wanted.given.values()}:
         raise unknown_columns(table.path, table.names or [f"numbers from 1 to {table.width}"], missing)
@@ -87,47 +102,12 @@ def pair_columns(table: Table, wanted: WantedColumns) -> dict[str, str]:
     return columns
 
 
-def _check_one_language(table: Table, sides: Sequence[str]) -> None:
-    """Reject two languages as the sides of pairs; `en-US`, `en/A` and `en/B` are one."""
-    names = [table.names[table.position(side)] for side in sides]
-    if names[0] == names[1]:
-        raise InputError(
-            f"{table.path}: both sides are the column {names[0]}; name two of one language",
-            path=table.path,
-            option="columns",
-        )
-    languages = {plain_code(name).split("/")[0].split("-")[0] for name in names}
-    if len(languages) > 1:
-        raise InputError(
-            f"{table.path} holds two languages in {' and '.join(names)}; translate it with `paranmt build --data "
-            f"{table.path}`",
-            path=table.path,
-            option="columns",
-        )
-
-
-def _check_third(table: Table) -> None:
-    """Reject a third column without a name that seems to hold labels."""
-    if table.width >= 3 and "3" in unnamed_labels(table, ["1", "2"]):
-        raise InputError(
-            f"{table.path} has 0 and 1 alone in its third column; say whether these are labels, `columns` "
-            f"reference=1,translation=2,label=3, or paraphrase scores, para_score=3. {_advice(table.path)}",
-            option="columns",
-            path=table.path,
-        )
-
-
 def unnamed_labels(table: Table, read: Collection[str]) -> list[str]:
     """Find the columns without a name that are not `read` and seem to hold labels: 0 and 1 alone in the first rows."""
     others = [str(number) for number in range(1, table.width + 1) if str(number) not in read]
     piece = next(iter(table.pieces(others)), None) if others else None
-    if piece is None:
-        return []
-    found = []
-    for name, column in zip(others, piece.columns, strict=True):
-        if set(column.unique().to_pylist()) == {b"0", b"1"}:
-            found.append(name)
-    return found
+    columns = [] if piece is None else zip(others, piece.columns, strict=True)
+    return [name for name, column in columns if set(column.unique().to_pylist()) == {b"0", b"1"}]
 
 
 def unknown_columns(source: Path | str, names: Sequence[str], missing: Sequence[str]) -> InputError:
@@ -171,10 +151,9 @@ def check_given(columns: Mapping[str, str] | None) -> dict[str, str]:
     """Check the names of columns that a person gave."""
     given = dict(columns or {})
     check_names(given, [*SIDES, LABEL, "para_score"])
-    named = list(given.values())
-    for name in named:
-        if named.count(name) > 1:
-            raise InputError(f"`columns` names {name!r} twice; name each column once", option="columns")
+    if len(set(given.values())) < len(given):
+        named = ", ".join(given.values())
+        raise InputError(f"`columns` names a column twice: {named}; name each once", option="columns")
     return given
 
 

@@ -76,7 +76,11 @@ class ParquetPairs:
         for file, columns in self._columns.items():
             first = 0
             with open_parquet(file) as opened:
-                names = _names_to_read(opened.schema_arrow.names, columns, everything=self._everything)
+                names = {theirs: name for name, theirs in columns.items()}
+                if self._everything:
+                    # A column whose name another one gets is not read.
+                    kept = [name for name in opened.schema_arrow.names if name in names or name not in columns]
+                    names = {name: names.get(name, name) for name in kept}
                 for batch in opened.iter_batches(rows, columns=list(names)):
                     table = pa.Table.from_batches([batch])
                     table = plain_types(table.rename_columns([names[name] for name in table.column_names]))
@@ -103,14 +107,6 @@ def _columns_of(file: Path, wanted: WantedColumns) -> dict[str, str]:
     return columns
 
 
-def _names_to_read(names: Sequence[str], columns: Mapping[str, str], *, everything: bool) -> dict[str, str]:
-    """Our name of each column of a file that is read; a column whose name another one gets is not read."""
-    ours = {theirs: name for name, theirs in columns.items()}
-    if not everything:
-        return ours
-    return {name: ours.get(name, name) for name in names if name in ours or name not in columns}
-
-
 class ReadPairs:
     """Pairs of a reader: phrases, tables, or a dataset on the Hub that is not a corpus; see `ParquetPairs`."""
 
@@ -129,15 +125,14 @@ class ReadPairs:
         """Read tables of at most `rows` rows; `report` counts the rows that are left out."""
         for batch in self._reader.batches(report, rows=rows):
             table = pa.Table.from_batches([batch])
-            yield _phrases_as_pairs(table) if self.has_phrases else table
-
-
-def _phrases_as_pairs(table: pa.Table) -> pa.Table:
-    """Name the score of PPDB as that of pairs; phrases without a relation, or merely related, are paraphrases."""
-    if LABEL in table.column_names:
-        labels = table[LABEL].fill_null(1)
-        table = table.set_column(table.column_names.index(LABEL), LABEL, labels)
-    return table.rename_columns(["para_score" if name == SCORE else name for name in table.column_names])
+            if self.has_phrases:
+                # The score of PPDB is that of pairs, and phrases without a relation, or merely related, are
+                # paraphrases.
+                table = table.rename_columns(["para_score" if name == SCORE else name for name in table.column_names])
+                if LABEL in table.column_names:
+                    place = table.column_names.index(LABEL)
+                    table = table.set_column(place, LABEL, table[LABEL].fill_null(1))
+            yield table
 
 
 def open_pairs(

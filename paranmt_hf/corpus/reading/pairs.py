@@ -130,17 +130,13 @@ class Pairs:
         self._sources = [
             open_pairs(str(source), wanted, subset=selection.subset, score=selection.ppdb_score) for source in sources
         ]
-        self._refuse_without_effect(", ".join(map(str, sources)))
-
-    def _refuse_without_effect(self, names: str) -> None:
-        """Reject options that are about none of the sources."""
-        chosen = self._selection
         for option, is_given, has_use, use in (
-            ("subset", chosen.subset != "default", "has_subsets", "corpora and datasets on the Hub"),
-            ("ppdb_score", chosen.ppdb_score, "has_phrases", "files of PPDB"),
+            ("subset", selection.subset != "default", "has_subsets", "corpora and datasets on the Hub"),
+            ("ppdb_score", selection.ppdb_score, "has_phrases", "files of PPDB"),
             ("columns", self._columns, "has_free_columns", "files whose columns have names of their own"),
         ):
             if is_given and not any(getattr(source, has_use) for source in self._sources):
+                names = ", ".join(map(str, sources))
                 raise InputError(f"`{option}` is for {use}, and {names} is none; leave it out", option=option)
 
     def _forget_counts(self) -> None:

@@ -15,11 +15,10 @@ from paranmt_hf.corpus.reading.labels import LABEL, UNLABELLED, Wanted
 from paranmt_hf.corpus.reading.lines import read_blocks, split_lines
 from paranmt_hf.corpus.reading.normalisation import decode
 from paranmt_hf.corpus.reading.readers import Reader, Report
-from paranmt_hf.corpus.reading.tables import Piece, file_identity
+from paranmt_hf.corpus.reading.tables import Piece, file_identity, refuse_row
 from paranmt_hf.corpus.release.schema import SIDES
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import decode_line, existing
-from paranmt_hf.util.wording import brief
 
 
 @dataclass(frozen=True)
@@ -32,14 +31,9 @@ class Lines:
 
     def refuse(self, wrong: np.ndarray | pa.Array, expected: str, found: pa.Array | None = None) -> None:
         """Reject the first `wrong` line [line]; errors name what is `expected` and `found` [line]."""
-        lines = np.flatnonzero(np.asarray(wrong))
-        if lines.size:
-            line = int(lines[0])
-            shown = brief((self.text if found is None else found)[line].as_py())
-            raise InputError(
-                f"{self.path}, line {self.first + line}: expected {expected}, found {shown}; correct the line, or "
-                "get the file again"
-            )
+        column = self.text if found is None else found
+        advice = "correct the line, or get the file again"
+        refuse_row(wrong, column, f"{self.path}, line ", self.first, expected, advice, path=self.path)
 
 
 def read_text_lines(path: Path) -> Iterator[Lines]:
@@ -62,9 +56,6 @@ PHRASE, PARAPHRASE, FEATURES, ENTAILMENT = 1, 2, 3, 5
 # The label of each relation of PPDB 2.0 (Pavlick et al. 2015): 1 of paraphrases, 0 of no paraphrases;
 # `OtherRelated` is neither.
 ENTAILMENTS = {"Equivalence": 1, "ForwardEntailment": 1, "ReverseEntailment": 1, "Exclusion": 0, "Independent": 0}
-LEAST, MOST = 4, 6
-# A gap of a syntactic rule, a place for any phrase of a kind: `[NN,1]`.
-NON_TERMINAL = r"(?:^|\s)\[[^\[\]\s]+,\d+\](?:\s|$)"
 
 
 def parse_rules(lines: Lines, score: str | None = None, *, labelled: bool = False) -> list[pa.Array]:
@@ -75,15 +66,18 @@ def parse_rules(lines: Lines, score: str | None = None, *, labelled: bool = Fals
     """
     fields = pc.split_pattern(lines.text, SEPARATOR)
     counts = np.asarray(pc.list_value_length(fields))
-    lines.refuse(counts < LEAST, f"at least {LEAST} fields with ` {BAR} ` between them, as in {FORM}")
-    lines.refuse(counts > MOST, f"at most {MOST} fields with ` {BAR} ` between them, as in {FORM}")
+    lines.refuse((counts < 4) | (counts > 6), f"4 to 6 fields with ` {BAR} ` between them, as in {FORM}")
     starts = np.cumsum(counts) - counts
     flat = fields.flatten()
     sides = [flat.take(pa.array(starts + field)) for field in (PHRASE, PARAPHRASE)]
     for side in sides:
         lines.refuse(pc.equal(pc.utf8_length(side), 0), f"a phrase and a paraphrase, as in {FORM}")
     if score is not None:
-        sides.append(_feature(lines, flat.take(pa.array(starts + FEATURES)), score))
+        features = flat.take(pa.array(starts + FEATURES))
+        found = pc.extract_regex(features, pattern=rf"(?:^|\s){re.escape(score)}=(?P<value>\S*)")
+        lines.refuse(found.is_null(), f"a feature {score}=... in the fourth field", features)
+        values = pc.struct_field(found, "value")
+        sides.append(pc.if_else(pc.equal(values, "NA"), pa.scalar(None, pa.string()), values))
     if labelled:
         place = pa.array(starts + ENTAILMENT, mask=counts <= ENTAILMENT)
         relation = pc.index_in(pc.utf8_trim_whitespace(flat.take(place)), pa.array(list(ENTAILMENTS)))
@@ -91,23 +85,13 @@ def parse_rules(lines: Lines, score: str | None = None, *, labelled: bool = Fals
     return sides
 
 
-def _feature(lines: Lines, features: pa.Array, name: str) -> pa.Array:
-    """Find the value of one feature [line], string; null if it is `NA`."""
-    found = pc.extract_regex(features, pattern=rf"(?:^|\s){re.escape(name)}=(?P<value>\S*)")
-    lines.refuse(found.is_null(), f"a feature {name}=... in the fourth field", features)
-    values = pc.struct_field(found, "value")
-    return pc.if_else(pc.equal(values, "NA"), pa.scalar(None, pa.string()), values)
-
-
 def has_gaps(phrases: pa.Array) -> np.ndarray:
     """Find which phrases [phrase] are patterns of a syntactic rule, with gaps such as `[NN,1]`."""
-    return np.asarray(pc.fill_null(pc.match_substring_regex(phrases, NON_TERMINAL), False))
+    gap = r"(?:^|\s)\[[^\[\]\s]+,\d+\](?:\s|$)"
+    return np.asarray(pc.fill_null(pc.match_substring_regex(phrases, gap), False))
 
 
 LISTED = "a word and its paraphrases, with blanks between them"
-# Lines that are looked at, and the part of them that must look like sentences. Of 1,000 lines of captions and of news
-# 75 % and more do, also without punctuation and in lower case; of the lexical paraphrases of PPDB XL 2 % at most.
-FIRST_LINES, MOST_SENTENCES = 1000, 1 / 3
 _END = re.compile(r"""\w ?[.!?]["')\u2019\u201d]*$""")
 
 
@@ -145,7 +129,9 @@ def looks_like_sentences(lines: Sequence[str]) -> bool:
             found += 1
         before = words[0]
         starts.add(before)
-    return found > MOST_SENTENCES * len(lines)
+    # Of 1,000 lines of captions and of news 75 % and more look so, also without punctuation and in lower case; of the
+    # lexical paraphrases of PPDB XL 2 % at most.
+    return 3 * found > len(lines)
 
 
 class PhraseFiles(Reader):
@@ -234,7 +220,7 @@ def has_entailment(path: Path) -> bool:
 
 def holds_sentences(path: Path) -> bool:
     """Whether the first lines of a text file are single sentences, not a word list."""
-    lines = next(read_text_lines(path)).text[:FIRST_LINES].to_pylist()
+    lines = next(read_text_lines(path)).text[:1000].to_pylist()
     return not is_rule(lines[0]) and "\t" not in lines[0] and looks_like_sentences(lines)
 
 
@@ -243,9 +229,6 @@ def features_of(path: Path) -> list[str]:
     fields = first_line(path).split(SEPARATOR)
     return [part.rpartition("=")[0] for part in "".join(fields[FEATURES : FEATURES + 1]).split() if "=" in part]
 
-
-# The scores of PPDB 2.0 and 1.0; of a file that has both the first one counts.
-SCORES = ("PPDB2.0Score", "PPDB1.0Score")
 
 WordPairKey = tuple[str, str]
 
@@ -259,7 +242,7 @@ def read_word_scores(path: str | Path, wanted: Collection[WordPairKey]) -> tuple
     """
     path = Path(path).expanduser()
     features = features_of(path)
-    score = next((name for name in SCORES if name in features), None)
+    score = next((name for name in ("PPDB2.0Score", "PPDB1.0Score") if name in features), None)
     keys = pa.array(["\t".join(pair) for pair in wanted], pa.string())
     scores: dict[WordPairKey, float] = {}
     for batch in PhraseFiles([path], score=score).batches(Report()):

@@ -15,12 +15,7 @@ from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.optional import require
 
 if TYPE_CHECKING:
-    from polib import POEntry, POFile
-
-CHARSET = re.compile(rb"charset=([\w.:-]+)", re.IGNORECASE)
-SINGULAR, PLURALS = re.compile(r"plural\s*=\s*([^;]+)"), "n != 1"
-# Columns where the header does not say the language, and of keys that are not text in a language of their own.
-TRANSLATION, KEY = "msgstr", "msgid"
+    from polib import POFile
 
 
 class PoTable(LanguageTable):
@@ -40,18 +35,30 @@ class PoTable(LanguageTable):
         self._file = _parsed(self.path)
         header = self._file.metadata
         source = header.get("X-Source-Language") or ENGLISH
-        target = header.get("Language") or TRANSLATION
+        target = header.get("Language") or "msgstr"
         if plain_code(source) == plain_code(target):
-            source = KEY
+            # Messages are keys, and not text in a language of their own.
+            source = "msgid"
         return [source, target], source
 
     def units(self) -> Iterator[Unit]:
         source, target = self.names
-        one = _form_of_one(self._file.metadata.get("Plural-Forms", ""))
+        # The form of the number 1, by a header such as `nplurals=2; plural=(n != 1);`.
+        stated = re.search(r"plural\s*=\s*([^;]+)", self._file.metadata.get("Plural-Forms", ""))
+        try:
+            one = int(gettext.c2py(stated[1])(1)) if stated else 0
+        except (ValueError, TypeError, ZeroDivisionError):
+            one = 0
         for entry in self._file:
             if entry.obsolete:
                 continue
-            for message, translation in _forms(entry, one):
+            forms = [(entry.msgid, entry.msgstr)]
+            if entry.msgid_plural:
+                forms = []
+                for form, translation in sorted(entry.msgstr_plural.items()):
+                    is_one = len(entry.msgstr_plural) > 1 and form == one
+                    forms.append((entry.msgid if is_one else entry.msgid_plural, translation))
+            for message, translation in forms:
                 usable = translation and not entry.fuzzy
                 yield {source: [message], target: [translation] if usable else []}
 
@@ -60,12 +67,17 @@ def _parsed(path: Path) -> POFile:
     """Parse a file in the character set that its header names."""
     polib = require("polib", "po")
     content = b"".join(unpacked(path))
-    stated = CHARSET.search(content)
+    stated = re.search(rb"charset=([\w.:-]+)", content, re.IGNORECASE)
     # Templates have the placeholder CHARSET.
     charset = stated[1].decode("ascii") if stated and stated[1] != b"CHARSET" else "utf-8"
     try:
         text = content.decode(charset).removeprefix("\ufeff")
-        _check_quotes(text, path)
+        for number, line in enumerate(map(str.strip, text.splitlines()), 1):
+            # polib would cut a string that does not end on its line.
+            if '"' in line and not line.startswith("#") and not line.endswith('"'):
+                raise InputError(
+                    f"{path}:{number}: expected a string in quotes, its end is missing; add it", path=path
+                )
         return polib.pofile(text)
     except (LookupError, UnicodeDecodeError):
         raise InputError(
@@ -73,35 +85,8 @@ def _parsed(path: Path) -> POFile:
             path=path,
         ) from None
     except OSError as error:
-        line = re.search(r"line (\d+)", str(error))
-        where = f"{path}:{line[1]}" if line else str(path)
+        found = re.search(r"line (\d+)", str(error))
+        where = f"{path}:{found[1]}" if found else str(path)
         raise InputError(
             f"{where}: expected a PO file; `msgfmt --check` says what is wrong with it", path=path
         ) from None
-
-
-def _check_quotes(text: str, path: Path) -> None:
-    """Reject a string that does not end on its line, which polib would cut."""
-    for number, line in enumerate(map(str.strip, text.splitlines()), 1):
-        if '"' in line and not line.startswith("#") and not line.endswith('"'):
-            raise InputError(f"{path}:{number}: expected a string in quotes, its end is missing; add it", path=path)
-
-
-def _form_of_one(header: str) -> int:
-    """The plural form of the number 1 by the header Plural-Forms, such as `nplurals=2; plural=(n != 1);`."""
-    stated = SINGULAR.search(header)
-    try:
-        return int(gettext.c2py(stated[1] if stated else PLURALS)(1))
-    except (ValueError, TypeError, ZeroDivisionError):
-        return int(gettext.c2py(PLURALS)(1))
-
-
-def _forms(entry: POEntry, one: int) -> list[tuple[str, str]]:
-    """The message and its translation; of a message with plurals each form."""
-    if not entry.msgid_plural:
-        return [(entry.msgid, entry.msgstr)]
-    several = len(entry.msgstr_plural) > 1
-    return [
-        (entry.msgid if several and form == one else entry.msgid_plural, translation)
-        for form, translation in sorted(entry.msgstr_plural.items())
-    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 from paranmt_hf.corpus.reading.labels import LABEL, Wanted
 from paranmt_hf.corpus.reading.normalisation import decode
 from paranmt_hf.corpus.reading.phrases import BAR, PhraseFiles, features_of, first_line, is_rule
-from paranmt_hf.corpus.reading.presets import Layout, Preset, find_layout, read_fields, spoken_in
+from paranmt_hf.corpus.reading.presets import Preset, find_layout, read_fields, spoken_in
 from paranmt_hf.corpus.reading.readers import Reader
 from paranmt_hf.corpus.reading.tables import Piece, file_identity
 from paranmt_hf.corpus.release.schema import SIDES
@@ -44,27 +45,21 @@ def pairs_of_sets(blocks: Iterable[Sentences], label: str) -> Iterator[tuple[pa.
         text = pa.concat_arrays([held.text, block.text])
         if not len(sets):
             continue
-        starts = _starts(sets)
+        # Where each set begins.
+        codes = sets.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+        starts = np.append(0, np.flatnonzero(codes[1:] != codes[:-1]) + 1)
         # The last set may continue in the next block.
         last = int(starts[-1])
         yield _pairs(text.slice(0, last), starts[:-1], last, label)
         held = Sentences(sets.slice(last), text.slice(last))
-        if len(held.text) > MOST_SENTENCES:
-            raise _too_many(label)
+        _check_sizes([len(held.text)], label)
     if len(held.text):
         yield _pairs(held.text, np.zeros(1, np.int64), len(held.text), label)
 
 
-def _starts(sets: pa.Array) -> np.ndarray:
-    """Index where each set begins."""
-    codes = sets.dictionary_encode().indices.to_numpy(zero_copy_only=False)
-    return np.append(0, np.flatnonzero(codes[1:] != codes[:-1]) + 1)
-
-
 def _pairs(text: pa.Array, starts: np.ndarray, end: int, label: str) -> tuple[pa.Array, pa.Array]:
     sizes = np.diff(np.append(starts, end))
-    if sizes.size and sizes.max() > MOST_SENTENCES:
-        raise _too_many(label)
+    _check_sizes(sizes, label)
     rows = np.arange(end)
     # How many sentences of its set follow each one.
     following = np.repeat(starts + sizes, sizes) - rows - 1
@@ -74,11 +69,12 @@ def _pairs(text: pa.Array, starts: np.ndarray, end: int, label: str) -> tuple[pa
     return text.take(pa.array(first)), text.take(pa.array(second))
 
 
-def _too_many(label: str) -> InputError:
-    return InputError(
-        f"{label}: a set has more than {MOST_SENTENCES:,} sentences, which no set of paraphrases has; look at the "
-        "column that names the sets"
-    )
+def _check_sizes(sizes: np.ndarray | Sequence[int], label: str) -> None:
+    if np.max(sizes, initial=0) > MOST_SENTENCES:
+        raise InputError(
+            f"{label}: a set has more than {MOST_SENTENCES:,} sentences, which no set of paraphrases has; look at the "
+            "column that names the sets"
+        )
 
 
 class PresetFiles(Reader):
@@ -91,7 +87,13 @@ class PresetFiles(Reader):
 
     def __init__(self, preset: Preset, files: Sequence[Path], *, label: Wanted | None = None) -> None:
         self.files, self.preset = existing(files), preset
-        self.layout = _common_layout(preset, self.files)
+        self.layout, *others = [find_layout(preset, path) for path in self.files]
+        for path, layout in zip(self.files[1:], others, strict=True):
+            if layout is not self.layout:
+                raise InputError(
+                    f"{self.files[0]} and {path} have different layouts of the preset {preset.name} "
+                    f"({self.layout.files}; {layout.files}); import them one by one"
+                )
         if self.layout.hidden_labels and label != "any":
             raise InputError(
                 f"{self.files[0]} has no labels, so its paraphrases cannot be distinguished from other pairs; "
@@ -144,7 +146,10 @@ class PresetFiles(Reader):
                 columns.append(labels)
             yield columns
         if not known and len(seen) and self.wanted != "any":
-            shown = [_plain(value) for value in seen.unique().to_pylist()[:5]]
+            shown = [
+                value.decode("utf8", "replace") if isinstance(value, bytes) else value
+                for value in seen.unique().to_pylist()[:5]
+            ]
             raise InputError(
                 f"{path}: expected labels {', '.join(f'{label:g}' for label in self.preset.labels)} in the column "
                 f"{self.layout.columns[LABEL]!r}, found {', '.join(map(repr, shown))} alone; `label` any reads the "
@@ -157,17 +162,6 @@ class PresetFiles(Reader):
             absent = [pc.fill_null(pc.equal(text, self.preset.placeholder), False) for text in columns[: len(SIDES)]]
             wrong = {"not translated": np.asarray(pc.or_(*absent)), **wrong}
         return columns, wrong
-
-
-def _common_layout(preset: Preset, files: Sequence[Path]) -> Layout:
-    first, *others = [find_layout(preset, path) for path in files]
-    for path, layout in zip(files[1:], others, strict=True):
-        if layout is not first:
-            raise InputError(
-                f"{files[0]} and {path} have different layouts of the preset {preset.name} ({first.files}; "
-                f"{layout.files}); import them one by one"
-            )
-    return first
 
 
 def read_labels(column: pa.Array, labels: Mapping[float, int]) -> pa.Array:
@@ -183,24 +177,15 @@ def read_labels(column: pa.Array, labels: Mapping[float, int]) -> pa.Array:
 
 def without_literals(texts: pa.Array) -> pa.Array:
     r"""Read texts [pair], binary, that are literals of bytes in Python, such as `b'caf\xc3\xa9'`; others stay."""
-    is_literal = pc.match_substring_regex(texts, rb"""^b('.*'|".*")$""")
-    if not pc.any(is_literal).as_py():
+    if not pc.any(pc.match_substring_regex(texts, rb"""^b('.*'|".*")$""")).as_py():
         return texts
-    return pa.array([_literal(text) for text in texts.to_pylist()], pa.binary())
-
-
-def _literal(text: bytes | None) -> bytes | None:
-    """Read one text."""
-    if text is None or not re.fullmatch(rb"""b('.*'|".*")""", text):
-        return text
-    try:
-        return ast.literal_eval(text.decode("latin-1"))
-    except (ValueError, SyntaxError):
-        return text
-
-
-def _plain(value: object) -> object:
-    return value.decode("utf8", "replace") if isinstance(value, bytes) else value
+    found = []
+    for text in texts.to_pylist():
+        with suppress(ValueError, SyntaxError):
+            if text is not None and re.fullmatch(rb"""b('.*'|".*")""", text):
+                text = ast.literal_eval(text.decode("latin-1"))
+        found.append(text)
+    return pa.array(found, pa.binary())
 
 
 def open_preset(

@@ -46,10 +46,6 @@ class Layout:
     first_field: str | None = None
     hidden_labels: bool = False  # Whether some of the pairs are not paraphrases, and the files do not mark them
 
-    def position(self, column: str) -> int:
-        """Index of the field of a column, from 0."""
-        return list(self.fields).index(self.columns[column])
-
     @property
     def in_sets(self) -> bool:
         return "set" in self.columns
@@ -111,7 +107,15 @@ def find_layout(preset: Preset, path: Path) -> Layout:
     parquet = path.suffix == ".parquet"
     layouts = [layout for layout in preset.layouts if (layout.form == "parquet") == parquet]
     for layout in layouts:
-        if _fits(layout, _found(layout, path)):
+        fields = _found(layout, path)
+        if layout.form == "parquet":
+            fits = set(layout.fields) <= set(fields)
+        elif layout.header:
+            fits = fields == list(layout.fields)
+        else:
+            fits = 0 <= len(layout.fields) - len(fields) <= layout.may_lack
+            fits = fits and (layout.first_field is None or bool(re.fullmatch(layout.first_field, fields[0])))
+        if fits:
             return layout
     expected = " or ".join(map(_described, layouts)) or "no Parquet files"
     found = ", ".join(_found(layouts[0], path)) if layouts else "one"
@@ -145,15 +149,6 @@ def _found(layout: Layout, path: Path) -> list[str]:
         return [text]
 
 
-def _fits(layout: Layout, found: Sequence[str]) -> bool:
-    if layout.form == "parquet":
-        return set(layout.fields) <= set(found)
-    if layout.header:
-        return list(found) == list(layout.fields)
-    enough = len(layout.fields) - layout.may_lack <= len(found) <= len(layout.fields)
-    return enough and (layout.first_field is None or re.fullmatch(layout.first_field, found[0]) is not None)
-
-
 def _described(layout: Layout) -> str:
     if layout.form == "parquet":
         return f"the columns {', '.join(layout.fields)}"
@@ -170,16 +165,15 @@ def read_fields(layout: Layout, path: Path) -> Iterator[dict[str, pa.Array]]:
     Text is returned as bytes; Parquet may also give numbers. A field that a line lacks is null.
     """
     if layout.form == "parquet":
-        table, columns = open_table(path), layout.columns
+        table: Table = open_table(path)
+        columns = layout.columns
     else:
-        table, columns = _open_fields(layout, path), {name: str(layout.position(name) + 1) for name in layout.columns}
+        heading = Heading(len(layout.fields), tuple(layout.fields) if layout.header else (), ())
+        if layout.form == "tab" and (layout.may_lack or not has_quoted_fields(path)):
+            table = TabSeparated(path, heading, layout.may_lack)
+        else:
+            table = CommaSeparated(path, Form(DELIMITERS[layout.form]), heading)
+        columns = {name: str(layout.fields.index(field) + 1) for name, field in layout.columns.items()}
     numbers = [columns["label"]] if layout.form == "parquet" and layout.labelled else []
     for piece in table.pieces(list(columns.values()), numbers=numbers):
         yield dict(zip(columns, piece.columns, strict=True))
-
-
-def _open_fields(layout: Layout, path: Path) -> Table:
-    heading = Heading(len(layout.fields), tuple(layout.fields) if layout.header else (), ())
-    if layout.form == "tab" and (layout.may_lack or not has_quoted_fields(path)):
-        return TabSeparated(path, heading, layout.may_lack)
-    return CommaSeparated(path, Form(DELIMITERS[layout.form]), heading)

@@ -125,7 +125,10 @@ class Reader(ABC):
     def _checked(self, piece: Piece) -> tuple[list[pa.Array], dict[str, np.ndarray]]:
         """Normalise a piece; returns its columns and, for each reason to drop rows, a mask [row]."""
         undecodable, empty, long = np.zeros((3, len(piece.columns[0])), bool)
-        blank = self._blank(piece)
+        # Rows without any value, such as a blank line, are dropped for their missing text, if there is text.
+        blank = np.zeros_like(empty)
+        if set(self.columns) - self.numbers - self.optional - {LABEL}:
+            blank = np.logical_and.reduce([np.asarray(column.is_null()) for column in piece.columns])
         columns = []
         unwanted: dict[str, np.ndarray] = {}
         for name, raw in zip(self.columns, piece.columns, strict=True):
@@ -148,12 +151,6 @@ class Reader(ABC):
                 empty |= np.asarray(pc.equal(lengths, 0))
             columns.append(text)
         return columns, {**unwanted, "undecodable": undecodable, "empty": empty, "over-long": long}
-
-    def _blank(self, piece: Piece) -> np.ndarray:
-        """Mark the rows [row] without any value, such as a blank line, which are dropped for their missing text."""
-        if not set(self.columns) - self.numbers - self.optional - {LABEL}:
-            return np.zeros(len(piece.columns[0]), bool)
-        return np.logical_and.reduce([np.asarray(column.is_null()) for column in piece.columns])
 
 
 class Side:

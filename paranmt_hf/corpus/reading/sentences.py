@@ -108,7 +108,17 @@ class SentenceSources:
         for source, translated in zip_longest(map(str, sources), translations or ()):
             self.names.append(source_name(source))
             if translated is not None:
-                self._readers.append(_translated(Path(source).expanduser(), Path(translated).expanduser()))
+                files = {SENTENCE: Path(source).expanduser(), TRANSLATION: Path(translated).expanduser()}
+                for path in files.values():
+                    check_regular(path)
+                    if path.is_dir() or (path.exists() and find_format(path) is not PlainText):
+                        raise InputError(
+                            f"{path}: `translations` and its `text` are text files; a file with columns has "
+                            f"{SENTENCE} and {TRANSLATION}",
+                            option="translations",
+                            path=path,
+                        )
+                self._readers.append(LineFiles(files))
             elif is_on_hub(source):
                 self.datasets.append(split_revision(source)[0])
                 self._readers += _of_hub(source, columns, option)
@@ -170,17 +180,3 @@ def _of_hub(source: str, columns: Sequence[str] | None, option: str | None) -> S
         )
         raise InputError(f"{name} is not a corpus, and may have several columns: {advice}", option=option)
     return [HubDataset(name, {SENTENCE: column}, revision=revision) for column in columns]
-
-
-def _translated(text: Path, translations: Path) -> Reader:
-    """Open a text file with its translations."""
-    for path in (text, translations):
-        check_regular(path)
-        if path.is_dir() or (path.exists() and find_format(path) is not PlainText):
-            raise InputError(
-                f"{path}: `translations` and its `text` are text files; a file with columns has {SENTENCE} and "
-                f"{TRANSLATION}",
-                option="translations",
-                path=path,
-            )
-    return LineFiles({SENTENCE: text, TRANSLATION: translations})

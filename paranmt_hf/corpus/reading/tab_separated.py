@@ -22,8 +22,6 @@ from paranmt_hf.corpus.reading.tables import Piece, Table
 from paranmt_hf.errors import InputError
 
 QUOTED_TABS = Form("\t")
-# Part of the lines that have the same number of tabs in a file whose name does not say that it is TSV.
-REGULAR = 0.9
 
 
 class TabSeparated(Table):
@@ -40,7 +38,14 @@ class TabSeparated(Table):
 
     @classmethod
     def matches(cls, name: str, head: bytes) -> bool:
-        return name.endswith((".tsv", ".tab")) or _regular_tabs(head)
+        if name.endswith((".tsv", ".tab")):
+            return True
+        # Nearly all lines have the same number of tabs inside; the last may be cut.
+        whole = head[: head.rfind(b"\n") + 1] if len(head) >= HEAD_BYTES else head
+        lines = [line for line in (whole or head).split(b"\n") if line.strip()]
+        tabs, count = Counter(line.count(b"\t") for line in lines).most_common(1)[0] if lines else (0, 0)
+        are_inside = any(b"\t" in line.strip() for line in lines)
+        return tabs > 0 and are_inside and count >= 0.9 * len(lines)
 
     @classmethod
     def open(cls, path: Path, named: Collection[str] = ()) -> Table:
@@ -90,15 +95,6 @@ class QuotedTabSeparated(CommaSeparated):
     """TSV with quotes around fields that hold a tab, a quote or a line end, as pandas writes it."""
 
     format = "TSV"
-
-
-def _regular_tabs(head: bytes) -> bool:
-    """Whether nearly all lines have the same number of tabs inside."""
-    whole = head[: head.rfind(b"\n") + 1] if len(head) >= HEAD_BYTES else head
-    lines = [line for line in (whole or head).split(b"\n") if line.strip()]
-    tabs, count = Counter(line.count(b"\t") for line in lines).most_common(1)[0] if lines else (0, 0)
-    are_inside = any(b"\t" in line.strip() for line in lines)
-    return tabs > 0 and are_inside and count >= REGULAR * len(lines)
 
 
 # A row whose quotes all stand around whole fields.

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum
+from paranmt_hf.util.wording import brief, decimal_point
 
 BLOCK_ROWS = 10_000  # Rows that are read at once: bounds the memory, never changes the result
 
@@ -35,6 +36,27 @@ class Piece(NamedTuple):
     where: str
     first: int
     path: Path | None = None
+
+
+def refuse_row(
+    wrong: np.ndarray | pa.Array,
+    column: pa.Array,
+    place: str,
+    first: int,
+    expected: str,
+    advice: str,
+    *,
+    option: str | None = None,
+    path: Path | None = None,
+) -> None:
+    """Reject the first `wrong` row [row] of a column; its place is `place` and its number, counted from `first`."""
+    rows = np.flatnonzero(np.asarray(wrong))
+    if rows.size:
+        value = column[int(rows[0])].as_py()
+        shown = value.decode(errors="replace") if isinstance(value, bytes) else value
+        advice = decimal_point(str(shown), advice)
+        where = f"{place}{first + int(rows[0])}"
+        raise InputError(f"{where}: expected {expected}, found {brief(shown)}; {advice}", option=option, path=path)
 
 
 class Table(ABC):
@@ -126,11 +148,7 @@ class Table(ABC):
         advice = "write one of them into a file alone"
         if option is not None:
             advice = f"say which one is read, with `{option}` NAME, or {advice}"
-        raise InputError(
-            f"{self.path} has {found}; {advice}",
-            path=self.path,
-            option=option,
-        )
+        raise InputError(f"{self.path} has {found}; {advice}", path=self.path, option=option)
 
     def check_writable(self) -> None:
         """Reject a file in a format that is read and not written."""
@@ -155,18 +173,17 @@ def text_rows(table: Table, columns: Sequence[str], numbers: Sequence[str] = ())
         values = [column.to_pylist() for column in piece.columns]
         for number, cells in enumerate(zip(*values, strict=True), piece.first):
             place = f"{piece.where}{number}"
-            if any(cell is not None for cell in cells):
-                yield place, [_as_text(cell, place, table.path) for cell in cells]
+            if all(cell is None for cell in cells):
+                continue
+            try:
+                yield place, ["" if cell is None else _as_text(cell) for cell in cells]
+            except UnicodeDecodeError as error:
+                raise InputError(
+                    f"{place}: expected UTF-8, found the byte {error.object[error.start]:#04x}; convert the file to "
+                    "UTF-8",
+                    path=table.path,
+                ) from None
 
 
-def _as_text(cell: Any, place: str, path: Path) -> str:  # noqa: ANN401 - bytes or a number
-    if cell is None:
-        return ""
-    if not isinstance(cell, bytes):
-        return str(cell)
-    try:
-        return cell.decode("utf8")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{place}: expected UTF-8, found the byte {cell[error.start]:#04x}; convert the file to UTF-8", path=path
-        ) from None
+def _as_text(cell: bytes | float) -> str:
+    return cell.decode("utf8") if isinstance(cell, bytes) else str(cell)

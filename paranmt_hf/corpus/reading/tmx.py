@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from paranmt_hf.corpus.reading.language_tables import LanguageTable, Unit, plain_code
 from paranmt_hf.corpus.reading.xml_stream import LANGUAGE, children, elements, start_tags, text_of
-from paranmt_hf.errors import InputError
 
 
 class TmxTable(LanguageTable):
@@ -17,6 +16,7 @@ class TmxTable(LanguageTable):
     """
 
     format: ClassVar[str] = "TMX"
+    content: ClassVar[str] = "translation units (tu) with a language, xml:lang, in each tuv"
     root: ClassVar[str] = "tmx"
 
     def find_languages(self) -> tuple[Sequence[str], str | None]:
@@ -32,9 +32,7 @@ class TmxTable(LanguageTable):
             elif name == "header":
                 header = attributes.get("srclang", "")
         if "" in self._names:
-            raise InputError(f"{self.path}: expected a language, xml:lang, in each tuv; one has none", path=self.path)
-        if not self._names:
-            raise InputError(f"{self.path}: expected translation units (tu), but there are none", path=self.path)
+            return [], None
         source = self._names.get(sources.pop()) if len(sources) == 1 else None
         return list(self._names.values()), source
 

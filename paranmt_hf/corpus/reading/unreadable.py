@@ -7,7 +7,8 @@ import io
 import re
 import tarfile
 import zipfile
-from collections.abc import Sequence
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -90,8 +91,6 @@ UNREADABLE = (
     Unreadable("XML of no known format", "write its texts as TSV, CSV or JSON lines", (b"<?xml",), (".xml",)),
     Unreadable("a file of YAML", "write its texts as JSON lines", suffixes=(".yaml", ".yml")),
 )
-ARCHIVES = ("a zip archive", "a tar archive")  # Their members are named
-_TAR_SIGNATURE = slice(257, 262)
 
 
 def refuse_unreadable(path: Path, name: str, head: bytes) -> None:
@@ -111,10 +110,10 @@ def refuse_unreadable(path: Path, name: str, head: bytes) -> None:
     text = head.removeprefix(codecs.BOM_UTF8).lstrip()
     for kind in UNREADABLE:
         if head.startswith(kind.signatures) or text.startswith(kind.signatures) or name.endswith(kind.suffixes):
-            if kind.name in ARCHIVES:
+            if kind.name in ("a zip archive", "a tar archive"):
                 raise archive_error(path)
             raise InputError(f"{path} is {kind.name}, which is not read; {kind.advice}", path=path)
-    if head[_TAR_SIGNATURE] == b"ustar":
+    if head[257:262] == b"ustar":
         raise archive_error(path)
     if head.startswith(tuple(OTHER_MARKS)) or b"\0" not in head:
         return
@@ -134,60 +133,31 @@ def refuse_unreadable(path: Path, name: str, head: bytes) -> None:
         )
 
 
-# Archives, such as those of OPUS and GloVe, are refused with their members and the command that unpacks them.
-SHOWN = 8  # Members that the error names
-LOOKED_AT = 1 << 24  # Bytes of a tar file that are searched for members, which have no list
-# What archives hold next to the data: notes, and the numbers of the sentences of OPUS.
-ASIDE = re.compile(r"(^|/)(readme|licen[cs]e|copying|\.|__macosx)|\.ids$|/$", re.IGNORECASE)
-MOSES = re.compile(r"(.+)\.([a-z]{2,3}(?:[_-][A-Za-z]+)?)")  # corpus.cs-en.cs
-
-
 def archive_error(path: Path) -> InputError:
-    """The error that refuses an archive."""
+    """The error that refuses an archive, such as those of OPUS and GloVe, with its members and what unpacks it."""
     is_zip = zipfile.is_zipfile(path) or path.suffix.lower() == ".zip"
-    members = _zip_members(path) if is_zip else _tar_members(path)
-    useful = [name for name in members if not ASIDE.search(name)]
-    shown = ", ".join(useful[:SHOWN]) + (", ..." if len(useful) > SHOWN else "")
+    members: list[str] = []
+    with suppress(zipfile.BadZipFile, tarfile.TarError):
+        if is_zip:
+            with zipfile.ZipFile(path) as archive:
+                members = archive.namelist()
+        else:
+            # It has no list; a member may reach beyond what is searched.
+            start = b"".join(islice(unpacked(path), 16))
+            with tarfile.open(fileobj=io.BytesIO(start), mode="r:") as opened:
+                for member in opened:
+                    members.append(member.name + "/" * member.isdir())
+    # Archives hold notes next to the data, and the numbers of the sentences of OPUS.
+    aside = re.compile(r"(^|/)(readme|licen[cs]e|copying|\.|__macosx)|\.ids$|/$", re.IGNORECASE)
+    useful = [name for name in members if not aside.search(name)]
+    shown = ", ".join(useful[:8]) + (", ..." if len(useful) > 8 else "")
     unpack = f"unzip {path.name}" if is_zip else f"tar -xf {path.name}"
-    pair = _moses_pair(useful)
     use = "the unpacked files"
-    if pair:
-        use = f"for `paranmt build`: --source {pair[0]} --reference {pair[1]}; for the other commands: {pair[1]}"
+    # The two sides of a bitext, such as corpus.cs-en.cs, are equal but for the language at the end.
+    sides = [match for name in useful if (match := re.fullmatch(r"(.+)\.([a-z]{2,3}(?:[_-][A-Za-z]+)?)", name))]
+    if len(sides) == 2 and sides[0][1] == sides[1][1]:
+        source, reference = (match[0] for match in sorted(sides, key=lambda match: match[2] == "en"))
+        use = f"for `paranmt build`: --source {source} --reference {reference}; for other commands: {reference}"
     return InputError(
         f"{path} is an archive of {shown or 'no data'}; unpack it with `{unpack}`, and give {use}", path=path
     )
-
-
-def _zip_members(path: Path) -> list[str]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return archive.namelist()
-    except zipfile.BadZipFile:
-        return []
-
-
-def _tar_members(path: Path) -> list[str]:
-    """The first members of a tar archive."""
-    names = []
-    start = b""
-    for block in unpacked(path):
-        start += block
-        if len(start) >= LOOKED_AT:
-            break
-    try:
-        with tarfile.open(fileobj=io.BytesIO(start), mode="r:") as archive:
-            for member in archive:
-                names.append(member.name + "/" * member.isdir())
-    except tarfile.TarError:
-        # A member reaches beyond what was read.
-        pass
-    return names
-
-
-def _moses_pair(names: Sequence[str]) -> tuple[str, str] | None:
-    """The two sides of a bitext among names of files: equal but for the language at the end, English last."""
-    found = [match for name in names if (match := MOSES.fullmatch(name))]
-    if len(found) != 2 or found[0][1] != found[1][1]:
-        return None
-    first, second = sorted(found, key=lambda match: match[2] == "en")
-    return first[0], second[0]

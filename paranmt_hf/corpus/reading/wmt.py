@@ -17,8 +17,6 @@ from paranmt_hf.corpus.reading.xml_stream import elements, name_of, root_of, sta
 from paranmt_hf.errors import InputError
 
 SIDES = ("src", "ref", "hyp")
-WHO = {"src": "", "ref": "translator", "hyp": "system"}  # The attribute with who wrote a side
-
 # A side of a document: its kind, its language, and who wrote it.
 Side = tuple[str, str, str]
 
@@ -31,6 +29,7 @@ class WmtXmlTable(LanguageTable):
     """
 
     format: ClassVar[str] = "WMT XML"
+    content: ClassVar[str] = f"documents with {', '.join(SIDES)}"
 
     @classmethod
     def matches(cls, name: str, head: bytes) -> bool:
@@ -41,12 +40,12 @@ class WmtXmlTable(LanguageTable):
         for name, attributes in start_tags(self.path):
             if name in SIDES and (side := _side(name, attributes)) not in sides:
                 sides.append(side)
-        if not sides:
-            raise InputError(
-                f"{self.path}: expected documents with {', '.join(SIDES)}, as in WMT test sets, found none",
-                path=self.path,
-            )
-        self._columns = {side: _column(side, sides) for side in sides}
+        self._columns: dict[Side, str] = {}
+        for side in sides:
+            kind, language, who = side
+            # Who wrote a side is in the name of its column if that does not follow.
+            is_one = kind != "hyp" and [one[:2] for one in sides].count((kind, language)) == 1
+            self._columns[side] = language if is_one else f"{language}/{who}"
         sources = [language for kind, language, _ in sides if kind == "src"]
         return list(dict.fromkeys(self._columns.values())), sources[0] if len(sources) == 1 else None
 
@@ -67,21 +66,14 @@ class WmtXmlTable(LanguageTable):
 def _side(kind: str, attributes: dict[str, str]) -> Side:
     # wmt-format-tools wraps the outputs of systems with `language`.
     language = attributes.get("lang") or attributes.get("language") or kind
-    return kind, language, attributes.get(WHO[kind], "")
-
-
-def _column(side: Side, sides: list[Side]) -> str:
-    """The name of the column of a side: its language, and who wrote it if that does not follow."""
-    kind, language, who = side
-    others = [one for one in sides if one[:2] == (kind, language)]
-    return f"{language}/{who}" if kind == "hyp" or len(others) > 1 else language
+    who = {"src": "", "ref": "translator", "hyp": "system"}[kind]
+    return kind, language, attributes.get(who, "")
 
 
 TAG = re.compile(r"<(srcset|refset|tstset|doc)\b([^>]*)>|<seg\b([^>]*)>(.*?)</seg\s*>", re.IGNORECASE | re.DOTALL)
 ATTRIBUTE = re.compile(r"""([\w-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
+# A bare `&` stays.
 ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|\w+);")
-ROOTS = ("srcset", "refset", "tstset", "mteval")
-NO_LANGUAGE = ("", "any")  # What a file has in place of a language that it does not state
 
 
 class Segment(NamedTuple):
@@ -99,13 +91,13 @@ class WmtSgmlTable(LanguageTable):
 
     @classmethod
     def matches(cls, name: str, head: bytes) -> bool:
-        return name.endswith((".sgm", ".sgml")) or root_of(head).lower() in ROOTS
+        return name.endswith((".sgm", ".sgml")) or root_of(head).lower() in ("srcset", "refset", "tstset", "mteval")
 
     def find_languages(self) -> tuple[Sequence[str], str | None]:
         for kind, attributes, _ in _tags(self.path):
             if kind.endswith("set"):
                 language = attributes.get("srclang" if kind == "srcset" else "trglang", "")
-                return ["text" if language.lower() in NO_LANGUAGE else language], None
+                return ["text" if language.lower() in ("", "any") else language], None
         return ["text"], None
 
     def pair_of(self, language: str) -> tuple[str, str]:
@@ -123,7 +115,9 @@ class WmtSgmlTable(LanguageTable):
                 document = attributes.get("docid", "")
             elif kind == "seg":
                 found = True
-                yield Segment(document, attributes.get("id", ""), _unescaped(text))
+                yield Segment(
+                    document, attributes.get("id", ""), ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
+                )
         if not found:
             raise InputError(f"{self.path}: expected segments, <seg id=...>, but there are none", path=self.path)
 
@@ -148,8 +142,3 @@ def _tags(path: Path) -> Iterator[tuple[str, dict[str, str], str]]:
         given = ATTRIBUTE.findall(attributes if name else own)
         values = {key.lower(): html.unescape(double or single or bare) for key, double, single, bare in given}
         yield (name or "seg").lower(), values, content_of_segment or ""
-
-
-def _unescaped(text: str) -> str:
-    """Replace entities that end in a semicolon; a bare `&` stays."""
-    return ENTITY.sub(lambda entity: html.unescape(entity[0]), text)

@@ -8,11 +8,6 @@ from xml.etree.ElementTree import Element
 
 from paranmt_hf.corpus.reading.language_tables import LanguageTable, Unit, plain_code
 from paranmt_hf.corpus.reading.xml_stream import children, elements, name_of, start_tags, text_of
-from paranmt_hf.errors import InputError
-
-# States of a target that is not a translation yet, often a copy of the source.
-UNTRANSLATED = frozenset(["new", "needs-translation", "initial"])
-NO_TARGET = "target"  # Column of the targets of a file that does not say their language
 
 
 class XliffTable(LanguageTable):
@@ -22,6 +17,7 @@ class XliffTable(LanguageTable):
     """
 
     format: ClassVar[str] = "XLIFF"
+    content: ClassVar[str] = "files with a source language (source-language or srcLang)"
     root: ClassVar[str] = "xliff"
 
     def find_languages(self) -> tuple[Sequence[str], str | None]:
@@ -33,12 +29,6 @@ class XliffTable(LanguageTable):
                 sources.append(source)
                 for language in (source, target):
                     self._names.setdefault(plain_code(language), language)
-        if not sources:
-            raise InputError(
-                f"{self.path}: expected the source language of an XLIFF file (source-language or srcLang), but it is "
-                "not there",
-                path=self.path,
-            )
         is_one = len(set(map(plain_code, sources))) == 1
         return list(self._names.values()), self._names[plain_code(sources[0])] if is_one else None
 
@@ -59,9 +49,12 @@ class XliffTable(LanguageTable):
 
 
 def _languages(attributes: Mapping[str, str]) -> tuple[str | None, str]:
-    """The languages of source and target: in attributes of `file` in versions 1, of `xliff` in versions 2."""
+    """The languages of source and target: in attributes of `file` in versions 1, of `xliff` in versions 2.
+
+    Targets of a file that does not say their language are in the column `target`.
+    """
     source = attributes.get("source-language", attributes.get("srcLang"))
-    return source, attributes.get("target-language", attributes.get("trgLang")) or NO_TARGET
+    return source, attributes.get("target-language", attributes.get("trgLang")) or "target"
 
 
 def _segments(part: Element) -> Iterator[tuple[list[str], list[str]]]:
@@ -73,7 +66,8 @@ def _segments(part: Element) -> Iterator[tuple[list[str], list[str]]]:
     state = part.get("state")
     if target is not None:
         state = target.get("state") or state
-    if target is None or state in UNTRANSLATED:
+    # In these states it is no translation yet, often a copy of the source.
+    if target is None or state in ("new", "needs-translation", "initial"):
         target = Element("target")
     marked, translated = _marked(found["seg-source"]), _marked(target)
     if not marked or marked.keys() != translated.keys():

@@ -9,6 +9,7 @@ import codecs
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
@@ -17,15 +18,7 @@ from xml.parsers import expat
 from paranmt_hf.corpus.reading.lines import unpacked
 from paranmt_hf.errors import InputError
 
-SLICE_BYTES = 1 << 16
-DEEPEST = 200  # Elements inside elements; files of the formats read here have about ten
 LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-# Inline elements whose content is markup of the document that was translated, and no text.
-CODES = frozenset(["bpt", "ept", "it", "ph", "sub", "ut"])
-# How files mark a code that is a line break.
-BREAKS = frozenset(["lb", "br", "x-br", "x-html-br", "x-lb", "xlf:lb"])
-
-
 # What may come before the root element: declarations, comments, and the type of the document.
 _PROLOG = re.compile(r"\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\])?\s*>", re.DOTALL | re.IGNORECASE)
 _ROOT = re.compile(r"<(?:[\w.-]+:)?([\w.-]+)")
@@ -61,15 +54,16 @@ def elements(path: Path, names: Collection[str]) -> Iterator[tuple[Element, Sequ
     inside = 0
     parser: Any = XMLPullParser(("start", "end"))
     with _well_formed(path):
-        for part in _slices(path):
-            if part:
-                parser.feed(part)
-            else:
+        for part in chain(unpacked(path, 1 << 16), [None]):
+            if part is None:
                 parser.close()
+            else:
+                parser.feed(part)
             for event, element in parser.read_events():
                 if event == "start":
-                    if len(around) == DEEPEST:
-                        raise InputError(f"{path}: expected at most {DEEPEST} elements inside each other", path=path)
+                    # Files of the formats read here have about ten.
+                    if len(around) == 200:
+                        raise InputError(f"{path}: expected at most 200 elements inside each other", path=path)
                     around.append(element)
                     inside += name_of(element) in names
                     continue
@@ -80,14 +74,6 @@ def elements(path: Path, names: Collection[str]) -> Iterator[tuple[Element, Sequ
                         yield element, around
                 if not inside and around:
                     del around[-1][:]
-
-
-def _slices(path: Path) -> Iterator[bytes]:
-    """Read a file in parts, whose elements are in memory at once; the last part is empty."""
-    for block in unpacked(path):
-        for start in range(0, len(block), SLICE_BYTES):
-            yield block[start : start + SLICE_BYTES]
-    yield b""
 
 
 def start_tags(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
@@ -121,15 +107,12 @@ def text_of(element: Element) -> str:
     """The text of an element without the codes inside it; a code that is a line break becomes a blank."""
     parts = [element.text or ""]
     for child in element:
-        if _is_break(child):
+        # The content of these is markup of the document that was translated, and no text.
+        is_code = name_of(child) in ("bpt", "ept", "it", "ph", "sub", "ut")
+        is_break = any(value in {"lb", "br", "x-br", "x-html-br", "x-lb", "xlf:lb"} for value in child.attrib.values())
+        if is_break or (is_code and "<br" in (child.text or "").lower()):
             parts.append(" ")
-        elif name_of(child) not in CODES:
+        elif not is_code:
             parts.append(text_of(child))
         parts.append(child.tail or "")
     return "".join(parts)
-
-
-def _is_break(code: Element) -> bool:
-    if not BREAKS.isdisjoint(code.attrib.values()):
-        return True
-    return name_of(code) in CODES and "<br" in (code.text or "").lower()

@@ -19,8 +19,6 @@ from paranmt_hf.corpus.release.schema import SCHEMA_VERSION, key_columns, row_nu
 from paranmt_hf.corpus.statistics.draws import SAMPLE_ROWS, SAMPLE_SEED, filtered_ranges, in_ranges, sample_ids
 from paranmt_hf.errors import InputError
 
-FOOTER_BYTES = 1 << 16  # Bytes from the end of a file that hold the footer of any Parquet file of ours
-
 
 @dataclass
 class ParaNMTConfig(datasets.BuilderConfig):
@@ -108,6 +106,7 @@ def _checksum(files: list[Path]) -> str:
     digest = hashlib.sha256()
     for path in files:
         with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - FOOTER_BYTES))
+            # These bytes hold the footer of any Parquet file of ours.
+            file.seek(max(0, path.stat().st_size - (1 << 16)))
             digest.update(f"{path.resolve()} {path.stat().st_size} {path.stat().st_mtime_ns}".encode() + file.read())
     return digest.hexdigest()[:16]

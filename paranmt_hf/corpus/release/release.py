@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.reading.arrow_tables import rebatch
+from paranmt_hf.corpus.reading.arrow_tables import STRINGS, is_number_type, rebatch
 from paranmt_hf.corpus.release.column_checksums import ColumnChecksums
 from paranmt_hf.corpus.release.record import RELEASE_RECORD, ConfigFiles, ReleaseRecord
 from paranmt_hf.corpus.release.schema import (
@@ -37,13 +37,9 @@ from paranmt_hf.util.parquet import check_unique, open_parquet, plain_types
 from paranmt_hf.util.records import read_json
 
 TEXT = frozenset(column.name for column in COLUMNS if pa.types.is_string(column.type))
-NUMBERS = frozenset(column.name for column in COLUMNS) - TEXT
-TEXT_TYPES = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-NUMBER_TYPES = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-MAX_SHARD_BYTES = 500_000_000
+NAMES = frozenset(column.name for column in COLUMNS)
 # Small enough that a stream starts at once and a score filter reads little, large enough to compress well.
 ROW_GROUP_ROWS = 20_000
-FOOTER_BYTES = 4096
 FOLDERS = {"default": "data", "filtered": "filtered", "sample": "sample"}
 
 
@@ -54,16 +50,15 @@ def check_types(schema: pa.Schema, columns: Collection[str], path: Path) -> None
         if field.name not in columns:
             continue
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if field.name in TEXT and not any(is_text(kind) for is_text in TEXT_TYPES):
-            expected = "text"
-        elif field.name in NUMBERS and not any(is_number(kind) for is_number in NUMBER_TYPES):
-            expected = "numbers"
+        if field.name in TEXT:
+            expected, fits = "text", kind in STRINGS
         else:
-            continue
-        raise InputError(
-            f"{path}: the column {field.name} holds values of type {field.type}, expected {expected}; write the file "
-            "again"
-        )
+            expected, fits = "numbers", field.name not in NAMES or is_number_type(kind)
+        if not fits:
+            raise InputError(
+                f"{path}: the column {field.name} holds values of type {field.type}, expected {expected}; write the "
+                "file again"
+            )
 
 
 def check_text(table: pa.Table, path: Path, first: int) -> None:
@@ -96,38 +91,41 @@ class WrittenRelease:
     schema: pa.Schema
 
 
-def write_files(tables: Iterable[pa.Table], folder: Path, schema: pa.Schema) -> list[Path]:
-    """Write tables into Parquet files of a bounded size, which are named once their number is known."""
+def write_files(
+    tables: Iterable[pa.Table],
+    folder: Path,
+    schema: pa.Schema,
+    *,
+    group_rows: int | None = None,
+    max_bytes: int = 500_000_000,
+) -> list[Path]:
+    """Write tables into Parquet files of at most `max_bytes`, which are named once their number is known.
+
+    Row groups have `ROW_GROUP_ROWS` by default.
+    """
+    group_rows = group_rows or ROW_GROUP_ROWS
+    # The page index and chunks by content keep unchanged columns byte-identical, so that a store that works by chunks
+    # (the Hub) takes only the new scores of a corpus that was scored again. Sentences hardly repeat next to each
+    # other; only the origin does.
+    dictionaries = [name for name in schema.names if name == "origin"]
+    options: dict[str, Any] = {"use_content_defined_chunking": True, "write_page_index": True}
+    options |= {"compression": "zstd", "use_dictionary": dictionaries}
     parts: list[Path] = []
     batches = (batch for table in tables for batch in table.combine_chunks().to_batches())
-    groups = rebatch(batches, ROW_GROUP_ROWS)
+    groups = rebatch(batches, group_rows)
     for first in groups:
         folder.mkdir(parents=True, exist_ok=True)
         parts.append(folder / f"part-{len(parts):05d}.parquet")
-        with parts[-1].open("wb") as file, _parquet_writer(file, schema) as writer:
+        with parts[-1].open("wb") as file, pq.ParquetWriter(file, schema, **options) as writer:
             for count, group in enumerate(chain([first], groups), 1):
-                writer.write_table(pa.Table.from_batches([group]), row_group_size=ROW_GROUP_ROWS)
-                # The next row group is expected to be as large as the mean so far; each also has a part in the footer.
-                if (file.tell() / count + FOOTER_BYTES) * (count + 1) > MAX_SHARD_BYTES:
+                writer.write_table(pa.Table.from_batches([group]), row_group_size=group_rows)
+                # The next row group is expected to be as large as the mean so far; each also has 4 KiB in the footer.
+                if (file.tell() / count + 4096) * (count + 1) > max_bytes:
                     break
     named = []
     for index, part in enumerate(parts):
         named.append(part.replace(folder / f"train-{index:05d}-of-{len(parts):05d}.parquet"))
     return named
-
-
-def _parquet_writer(file: IO[bytes], schema: pa.Schema) -> pq.ParquetWriter:
-    return pq.ParquetWriter(
-        file,
-        schema,
-        compression="zstd",
-        # Sentences hardly repeat next to each other; only the origin does.
-        use_dictionary=[name for name in schema.names if name == "origin"],
-        write_page_index=True,
-        # Keeps unchanged columns byte-identical in chunks, so that a store that works by chunks (the Hub)
-        # takes only the new scores of a corpus that was scored again.
-        use_content_defined_chunking=True,
-    )
 
 
 def write_release(tables: Iterable[pa.Table], folder: Path, *, optional: Collection[str] = ()) -> WrittenRelease:
@@ -215,20 +213,17 @@ def release_files(folder: Path, config: str = "default") -> list[Path]:
     """List the Parquet files of one config of a corpus, in order."""
     if config not in FOLDERS:
         raise InputError(f"a corpus has the configs {', '.join(FOLDERS)}, not {config!r}")
-    if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder; expected a corpus made by `paranmt build` or `paranmt import`")
-    for place in (folder, folder / FOLDERS[config]):
-        check_regular(place)
-    files = sorted((folder / FOLDERS[config]).glob("train-*-of-*.parquet"))
-    if not files:
+    place = folder / FOLDERS[config]
+    for part in (folder, place):
+        check_regular(part)
+    files = sorted(place.glob("train-*-of-*.parquet"))
+    expected = int(files[0].stem.rsplit("-", 1)[1]) if files else 1
+    if len(files) != expected:
         raise InputError(
-            f"{folder} is not a corpus, the folder that `paranmt build` or `paranmt import` writes: "
-            f"{folder / FOLDERS[config]} holds no train-*.parquet; name a corpus, or a file in the folder",
+            f"{folder} is not a whole corpus, the folder that `paranmt build` or `paranmt import` writes: {place} "
+            f"holds {len(files) or 'no'} train-*.parquet, expected {expected}; name a corpus, or copy it again",
             path=folder,
         )
-    expected = int(files[0].stem.rsplit("-", 1)[1])
-    if len(files) != expected:
-        raise InputError(f"{folder / FOLDERS[config]} holds {len(files)} of {expected} Parquet files; copy it again")
     return files
 
 
@@ -247,13 +242,13 @@ def read_record(folder: Path, configs: Collection[str] | None = None) -> Release
         if configs and name not in configs:
             continue
         present = {path.relative_to(folder).as_posix(): path for path in release_files(folder, name)}
-        if others := sorted(present.keys() ^ config.files.keys()):
+        damaged = sorted(present.keys() ^ config.files.keys())
+        damaged = damaged or [path for path, file in present.items() if checksum(file) != config.files[path]]
+        if damaged:
             raise InputError(
-                f"{folder / RELEASE_RECORD} and its files differ in {others[0]!r}; copy or build the corpus again"
+                f"{folder / damaged[0]} is not the file that was written by {RELEASE_RECORD}; copy or build {folder} "
+                "again"
             )
-        for path, file in present.items():
-            if checksum(file) != config.files[path]:
-                raise InputError(f"{file} is not the file that was written; copy or build {folder} again")
     return record
 
 

@@ -52,14 +52,9 @@ from paranmt_hf.util.work import Holds, check_making, work_folder
 
 logger = logging.getLogger(__name__)
 
-SHARD_ROWS = 10_000  # Lines of one unit of work
 Way = Literal["translator", "pivot"]  # Which translation of a corpus: into English, or into the pivot language
 Batches = Callable[[Report], Iterable[pa.RecordBatch | pa.Table]]
-# Parts of an identity about what is done to the input; each stage checks its own.
-STAGES = ("pivot", "translator", "paraphraser", "scorer", "columns")
 RESCORED = "rescored"  # Part of an identity: the files of a corpus that is scored again, which its record leaves out
-# Packages that decide the last digits of the scores and the bytes of the files.
-PACKAGES = ("ctranslate2", "numpy", "pyarrow", "sentence_transformers", "tokenizers", "torch", "transformers")
 
 
 @dataclass(frozen=True)
@@ -168,7 +163,10 @@ class ReleaseRun:
             statistics=written.statistics.summary(),
             warnings=warnings,
             options=before.options if before else {},
-            **made_with(*PACKAGES),
+            # They decide the last digits of the scores and the bytes of the files.
+            **made_with(
+                "ctranslate2", "numpy", "pyarrow", "sentence_transformers", "tokenizers", "torch", "transformers"
+            ),
         )
         write_card(folder, record)
         return record
@@ -186,8 +184,10 @@ class ReleaseRun:
                 )
             return {"report": report.as_dict()}
 
-        own = {part: value for part, value in self.identity.items() if part not in STAGES}
-        rows = self.engine.shard_rows or SHARD_ROWS
+        # What is done to the input, each stage checks itself.
+        stages = {"pivot", "translator", "paraphraser", "scorer", "columns"}
+        own = {part: value for part, value in self.identity.items() if part not in stages}
+        rows = self.engine.shard_rows or 10_000
         return cut_into_shards(self.batches(report), work / "0-input", own, rows, unit="lines", extra=extra)
 
     def _run_stage(self, stage: Stage, manifest: Manifest, work: Path, index: int, warnings: list[str]) -> Manifest:
@@ -245,14 +245,10 @@ def make_release(
         # Another scorer must not cost the translations, so each stage answers for its own settings.
         work_identity={},
     )
-    return built if built.fresh else _reworded(built, wanted, release)
-
-
-def _reworded(built: Built, wanted: Identity, release: ReleaseConfig) -> Built:
-    """Write the card of a finished corpus again if its texts have changed."""
     settings = {**built.record.settings, "release": as_json(wanted["release"])}
-    if built.record.settings == settings:
+    if built.fresh or built.record.settings == settings:
         return built
+    # Only the texts of the card of the finished corpus have changed.
     check_making(built.folder)
     record = replace(built.record, **release.wording, settings=settings)
     write_card(built.folder, record)

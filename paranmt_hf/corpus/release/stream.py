@@ -49,7 +49,16 @@ def stream(
     files = _files(corpus, config)
     with _open(files[0]) as opened:
         schema = pq.read_schema(opened)
-    alternatives = _alternatives(filters)
+    # Both notations of filters as alternatives of conditions.
+    parts: list[Any] = list(filters or ())
+    nested = [parts] if parts and isinstance(parts[0], tuple) else parts
+    try:
+        alternatives = [[(name, operator, value) for name, operator, value in conditions] for conditions in nested]
+    except (TypeError, ValueError):
+        raise InputError(
+            f'a filter is a list of (column, operator, value), such as [("para_score", ">", 0.7)]; found {filters!r}',
+            option="filters",
+        ) from None
     deciding = [name for conditions in alternatives for name, _, _ in conditions]
     wanted = list(columns or schema.names)
     needed = list(dict.fromkeys([*wanted, *deciding]))
@@ -104,19 +113,6 @@ class _Reader(datasets.ArrowBasedBuilder):
                 table = table.filter(self._chosen)
             if table.num_rows:
                 yield Key(index, 0), table.select(self._columns)
-
-
-def _alternatives(filters: Filters | None) -> list[list[Condition]]:
-    """Convert both notations of filters to alternatives of conditions."""
-    parts: list[Any] = list(filters or ())
-    nested = [parts] if parts and isinstance(parts[0], tuple) else parts
-    try:
-        return [[(name, operator, value) for name, operator, value in conditions] for conditions in nested]
-    except (TypeError, ValueError):
-        raise InputError(
-            f'a filter is a list of (column, operator, value), such as [("para_score", ">", 0.7)]; found {filters!r}',
-            option="filters",
-        ) from None
 
 
 def _expression(alternatives: list[list[Condition]], schema: pa.Schema) -> pc.Expression:

@@ -20,7 +20,6 @@ ADDRESS = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _SCHEME = re.compile(r"(?:mailto:|\w+://)?(?:www\.)?", re.IGNORECASE)
-_ENDS = ".,;:!?'\"()[]{}*_/"
 
 
 def has_address(chunk: str) -> bool:
@@ -34,6 +33,6 @@ def addresses_in(chunk: str) -> Statement:
     >>> addresses_in("(see:https://www.Example.com/a/).").claims
     (('example.com/a',),)
     """
-    found = [_SCHEME.sub("", address.group(), count=1).rstrip(_ENDS).lower() for address in ADDRESS.finditer(chunk)]
-    keys = tuple(dict.fromkeys(found))
+    plain = [_SCHEME.sub("", address.group(), count=1) for address in ADDRESS.finditer(chunk)]
+    keys = tuple(dict.fromkeys(text.rstrip(".,;:!?'\"()[]{}*_/").lower() for text in plain))
     return Statement(tuple((key,) for key in keys), keys)

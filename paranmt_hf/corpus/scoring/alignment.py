@@ -21,17 +21,9 @@ import pyarrow.parquet as pq
 from paranmt_hf.util.wording import counted
 
 WARNING = "the two sides do not belong together in lines"  # How each warning begins
-LEAST_ROWS, LEAST_SHARE = 20, 0.01  # The shortest section that is found
-SIGNIFICANT = 4.0  # Standard errors between the means of two sections
+LEAST_ROWS = 20  # The shortest section that is found
 LARGEST_SHIFT = 10  # Lines that one side may be shifted by
 ALIGNED = 0  # The shift of a section whose sides belong together
-SAMPLE = 200  # Rows of a section that are compared with their neighbours
-# What real pairs share with the right translation is at least LEAST_SHARED, and MORE times that with another line.
-MORE, LEAST_SHARED = 1.5, 0.2
-# Sections whose score falls by that many standard deviations, and share no more than MORE with the right line, hold
-# something else.
-FALLEN = 2.0
-SHOWN = 3  # Warnings
 BLOCK = 2**20  # Scores that are worked on at once
 
 
@@ -64,9 +56,9 @@ class Misaligned:
 def alignment_warnings(files: Sequence[Path]) -> list[str]:
     """Warnings on the sections of a corpus, in Parquet files in order, whose sides do not belong together."""
     found = misaligned_sections(files)
-    warnings = [section.describe() for section in found[:SHOWN]]
-    if len(found) > SHOWN:
-        warnings[-1] += f"; and in {counted(len(found) - SHOWN, 'other section')}"
+    warnings = [section.describe() for section in found[:3]]
+    if len(found) > 3:
+        warnings[-1] += f"; and in {counted(len(found) - 3, 'other section')}"
     return warnings
 
 
@@ -125,13 +117,15 @@ class _Lines:
 def _shift_of(lines: _Lines, bounds: Sequence[int], index: int) -> int | None:
     """By how many lines a section is shifted, `ALIGNED` if its sides belong together, None if it is something else."""
     start, stop = bounds[index], bounds[index + 1]
-    middle = max(start, (start + stop - SAMPLE) // 2)
-    overlaps = _overlaps(lines, middle, min(stop, middle + SAMPLE))
+    # Of a long section 200 rows are compared with their neighbours.
+    middle = max(start, (start + stop - 200) // 2)
+    overlaps = _overlaps(lines, middle, min(stop, middle + 200))
     own, best = overlaps[LARGEST_SHIFT], int(np.argmax(overlaps))
-    usual = float(np.median(overlaps))
-    if overlaps[best] >= max(LEAST_SHARED, MORE * own, MORE * usual):
+    # What real pairs share with the right translation is at least 0.2, and 1.5 times that with another line.
+    usual = 1.5 * float(np.median(overlaps))
+    if overlaps[best] >= max(0.2, 1.5 * own, usual):
         return best - LARGEST_SHIFT
-    return None if own < MORE * usual and _has_fallen(lines.scores, bounds, index) else ALIGNED
+    return None if own < usual and _has_fallen(lines.scores, bounds, index) else ALIGNED
 
 
 def _overlaps(lines: _Lines, start: int, stop: int) -> np.ndarray:
@@ -143,7 +137,10 @@ def _overlaps(lines: _Lines, start: int, stop: int) -> np.ndarray:
     shares = []
     for shift in range(-LARGEST_SHIFT, LARGEST_SHIFT + 1):
         rows = range(max(start, first - shift), min(stop, last - shift))
-        dice = [_dice(references[row - first], translations[row - first + shift]) for row in rows]
+        dice = []
+        for row in rows:
+            left, right = references[row - first], translations[row - first + shift]
+            dice.append(2 * len(left & right) / max(1, len(left) + len(right)))
         shares.append(np.mean(dice) if dice else 0.0)
     return np.array(shares)
 
@@ -153,13 +150,9 @@ def _trigrams(text: str) -> set[str]:
     return {padded[start : start + 3] for start in range(len(padded) - 2)}
 
 
-def _dice(left: set[str], right: set[str]) -> float:
-    return 2 * len(left & right) / max(1, len(left) + len(right))
-
-
 def cut_into_sections(scores: np.ndarray) -> list[int]:
     """Cut scores [row] into sections of about equal means; returns the bounds of the sections."""
-    least = max(LEAST_ROWS, int(LEAST_SHARE * len(scores)))
+    least = max(LEAST_ROWS, int(0.01 * len(scores)))
     bounds = [0, len(scores)]
     waiting = [(0, len(scores))]
     while waiting:
@@ -172,7 +165,7 @@ def cut_into_sections(scores: np.ndarray) -> list[int]:
 
 
 def _best_cut(scores: np.ndarray, least: int) -> int | None:
-    """The row where the means before and after differ most in standard errors; None if they do not differ enough."""
+    """The row where the means before and after differ most; None if by less than four standard errors."""
     rows = len(scores)
     if rows < 2 * least:
         return None
@@ -186,7 +179,7 @@ def _best_cut(scores: np.ndarray, least: int) -> int | None:
             if weighted.max() > most:
                 most, cut = float(weighted.max()), int(left[np.argmax(weighted)])
     inside = (cut * _variance(scores[:cut]) + (rows - cut) * _variance(scores[cut:])) / rows
-    return cut if most > SIGNIFICANT * np.sqrt(inside) else None
+    return cut if most > 4 * np.sqrt(inside) else None
 
 
 def _variance(scores: np.ndarray) -> float:
@@ -199,11 +192,11 @@ def _variance(scores: np.ndarray) -> float:
 
 
 def _has_fallen(scores: np.ndarray, bounds: Sequence[int], index: int) -> bool:
-    """Whether the scores of a section are far below those of a neighbour."""
+    """Whether the scores of a section are below those of a neighbour by two standard deviations."""
     sections = np.split(scores, bounds[1:-1])
     section = sections[index]
     for neighbour in (*sections[max(0, index - 1) : index], *sections[index + 1 : index + 2]):
         deviation = np.sqrt((_variance(section) + _variance(neighbour)) / 2)
-        if neighbour.mean() - section.mean() > FALLEN * deviation:
+        if neighbour.mean() - section.mean() > 2 * deviation:
             return True
     return False

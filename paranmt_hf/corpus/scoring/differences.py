@@ -16,8 +16,6 @@ from paranmt_hf.text.word_rules import ENGLISH
 
 # What is the same in every language: digits, units by their signs, and addresses.
 ANY_LANGUAGE = ("number_mismatch", "address_mismatch")
-_TEXTS = 2**16  # Texts that are read at once
-_PAIRS = 2**17  # Pairs that are compared at once
 
 
 class Differences:
@@ -33,8 +31,8 @@ class Differences:
     def between(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Mark the pairs of documents [pair], by their places, that differ in any of their texts."""
         found = np.zeros(len(first), bool)
-        for start in range(0, len(first), _PAIRS):
-            part = slice(start, start + _PAIRS)
+        for start in range(0, len(first), 2**17):
+            part = slice(start, start + 2**17)
             places, at = np.unique(np.concatenate([first[part], second[part]]), return_inverse=True)
             for side in self._sides:
                 found[part] |= self._reader.differ(side(places), *np.split(at, 2))
@@ -43,8 +41,8 @@ class Differences:
     def signatures(self, count: int) -> np.ndarray:
         """Hash what the first `count` documents claim [document], uint64: equal claims have equal hashes."""
         found = np.zeros(count, np.uint64)
-        for start in range(0, count, _TEXTS):
-            places = np.arange(start, min(start + _TEXTS, count))
+        for start in range(0, count, 2**16):
+            places = np.arange(start, min(start + 2**16, count))
             for side in self._sides:
                 found[places] = mix(found[places]) + self._reader.signatures(side(places))
         return found

@@ -72,7 +72,12 @@ class MismatchReader:
     def differ(self, sentences: pa.Array, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Mark pairs of some sentences with a mismatch, or with the same numbers in another order [pair]."""
         chunks = self._cut(sentences)
-        differ = self._in_other_order(chunks, first, second)
+        claims, bounds = self._numbers_of(chunks)[0].flat()
+        values = self._claims.hashes(claims, first_key=True)
+        together = _sums(values, bounds)
+        places = np.arange(len(claims)) - np.repeat(bounds[:-1], np.diff(bounds))
+        in_order = _sums(values * (2 * places + 1).astype(np.uint64), bounds)
+        differ = (together[first] == together[second]) & (in_order[first] != in_order[second])
         for counts in self._counts(chunks, first, second).values():
             differ |= counts > 0
         return differ
@@ -109,15 +114,6 @@ class MismatchReader:
 
     def _unconfirmed(self, claims: Lists, evidence: list[Lists], own: np.ndarray, other: np.ndarray) -> np.ndarray:
         return count_unconfirmed(claims.take(own), self._claims, *(part.take(other) for part in evidence))
-
-    def _in_other_order(self, chunks: Chunks, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Mark pairs [pair] with the same numbers in another order."""
-        claims, bounds = self._numbers_of(chunks)[0].flat()
-        values = self._claims.hashes(claims, first_key=True)
-        together = _sums(values, bounds)
-        places = np.arange(len(claims)) - np.repeat(bounds[:-1], np.diff(bounds))
-        in_order = _sums(values * (2 * places + 1).astype(np.uint64), bounds)
-        return (together[first] == together[second]) & (in_order[first] != in_order[second])
 
     @property
     def _readers(self) -> dict[str, Callable[[Chunks], list[Lists]]]:

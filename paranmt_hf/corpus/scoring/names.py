@@ -186,8 +186,9 @@ def names_in(run: str) -> Statement:
     claims: list[Claim] = []
     evidence = list(whole)
     opens = run.startswith(" ")
-    if opens and _is_opening_name(chunks[0], names[0]):
-        keys = _acronym(chunks[0]) or _keys(names[0][0])
+    first = names[0][0] if names[0] else ""
+    if opens and len(first) > 1 and chunks[0][0].isalnum() and first.lower() not in usual_openings():
+        keys = _acronym(chunks[0]) or _keys(first)
         claims.append((*keys, *whole, condition(OPENING)))
         evidence.append(OPENING)
     for chunk, words in list(zip(chunks, names, strict=True))[opens:]:
@@ -198,13 +199,8 @@ def names_in(run: str) -> Statement:
     return Statement(tuple(dict.fromkeys(claims)), tuple(evidence))
 
 
-def _is_opening_name(chunk: str, words: list[str]) -> bool:
-    """Whether the first chunk of a sentence is a name: its first word has no other use."""
-    return bool(words) and len(words[0]) > 1 and chunk[0].isalnum() and words[0].lower() not in _usual_openings()
-
-
 @cache
-def _usual_openings() -> frozenset[str]:
+def usual_openings() -> frozenset[str]:
     """Words that begin sentences and are written in lower case elsewhere."""
     path = resources.files("paranmt_hf") / "assets" / "meaning" / "openings.txt"
     return frozenset(path.read_text(encoding="ascii").split())

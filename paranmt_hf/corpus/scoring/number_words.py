@@ -110,7 +110,7 @@ def number_bits(chunk: str, words: list[str]) -> int:
         words = WORD.findall(chunk)
     for word in words:
         lower = word.lower()
-        if (lower in WORDS or word in ROMAN) and is_number(word, lower):
+        if (lower in WORDS or word in ROMAN) and means_number(word, lower):
             last = words[-1].lower()
             part = PART if lower in PARTS_OF_ONE else 0
             return NUMBER | part | (SCALE if last in HUNDREDS or last in SCALES else HALF if last == "half" else 0)
@@ -121,7 +121,7 @@ def number_bits(chunk: str, words: list[str]) -> int:
     return JOINING.get("".join(words).lower(), 0) if words else 0
 
 
-def is_number(word: str, lower: str) -> bool:
+def means_number(word: str, lower: str) -> bool:
     """Whether a word, also given in lower case, is one of numbers in this spelling."""
     if lower in MONTHS and (len(lower) < 5 or lower in AMBIGUOUS):
         return word in SPELT

@@ -40,7 +40,7 @@ from paranmt_hf.corpus.scoring.number_words import (
     TENS,
     UNITS,
     WEEKDAYS,
-    is_number,
+    means_number,
 )
 
 PARTS = re.compile(
@@ -60,8 +60,7 @@ PARTS = re.compile(
 ATTACHED = re.compile(r"(k|m|mn|mln|b|bn|tn)(?![^\W_])", re.IGNORECASE)
 LETTER = re.compile(r"[a-zA-Z](?![^\W_])")
 SPEED = re.compile(r"[./][a-z]")  # After an m of a speed: m/s, m/h, m.p.h.
-# The letters before the digits of a code, such as KL123.
-LETTERS, LONGEST_CODE = re.compile(r"[a-zA-Z]+$"), 10
+LETTERS = re.compile(r"[a-zA-Z]+$")  # Before the digits of a code, such as KL123
 # Longer sequences of digits are compared as text; Python refuses to convert very long ones.
 DIGITS = 30
 LARGEST = 10**DIGITS
@@ -204,8 +203,10 @@ class _Reader:
 
     def on_grouped(self, match: re.Match[str]) -> None:
         text = match.group()
-        comma = "," in text and text.index(",") < (text.find(".") if "." in text else len(text))
-        whole, _, fraction = text.replace(",", "").partition(".") if comma or " " in text else _european(text)
+        first = next((character for character in text if character in ",. "), "")
+        # 1.000,5 has the signs the other way round.
+        groups, point = (".", ",") if first == "." else (",", ".")
+        whole, _, fraction = text.replace(groups, "").partition(point)
         self._number(whole.replace(" ", ""), fraction, match)
 
     def on_decimal(self, match: re.Match[str]) -> None:
@@ -221,7 +222,7 @@ class _Reader:
         """Treat digits after a letter, as in CO2 and KL123, as part of a name or a unit: another one is KL124."""
         self.flush()
         self.evidence += re.findall("[0-9]+", match.group())
-        before = self._run[max(0, match.start() - LONGEST_CODE) : match.start()]
+        before = self._run[max(0, match.start() - 10) : match.start()]
         if letters := LETTERS.search(before):
             name = letters.group().lower()
             self.claim_against(f"code {name}{match.group().replace(',', '.')}", dimension=f"code {name}")
@@ -316,7 +317,7 @@ class _Reader:
             self._weak = False
 
     def _other(self, word: str, lower: str) -> None:
-        if lower in MONTHS and is_number(word, lower):
+        if lower in MONTHS and means_number(word, lower):
             key = f"month {MONTHS[lower]}"
             if lower not in AMBIGUOUS or self._dated:
                 self.claim(key)
@@ -341,11 +342,6 @@ class _Reader:
                 self.claim_against("part 1/2", dimension="part")
         elif word in ROMAN:
             self.claim_against(str(ROMAN[word]), dimension="roman")
-
-
-def _european(text: str) -> tuple[str, str, str]:
-    whole, _, fraction = text.replace(".", "").partition(",")
-    return whole, ",", fraction
 
 
 def _clock(hour: int, minute: int) -> str:

@@ -13,7 +13,6 @@ from paranmt_hf.text.tokens import TokenTable
 
 REPEATED_WORDS = "repeated_words"
 DEFINITION = 1  # To be raised when the definition changes, so that older columns of a corpus are computed again
-LONGEST = 8  # Words of the longest run that is compared with the run before it
 
 
 def repeated_words(references: TokenTable, translations: TokenTable) -> pa.Array:
@@ -25,13 +24,14 @@ def repeated_words(references: TokenTable, translations: TokenTable) -> pa.Array
 def count_repeated(table: TokenTable) -> np.ndarray:
     """Count the words of each sentence [sentence] that belong to a run equal to the run of words right before it.
 
-    Runs have up to `LONGEST` words. Punctuation is left out.
+    Runs have up to eight words. Punctuation is left out.
     """
-    sentence = np.repeat(np.arange(len(table)), table.lengths)
-    is_word = _are_words(table)
-    words, sentence = table.ids[is_word], sentence[is_word]
+    distinct, places = np.unique(table.ids, return_inverse=True)
+    with_letters = [any(map(str.isalnum, table.vocabulary[token])) for token in distinct.tolist()]
+    is_word = np.array(with_letters, bool)[places]
+    words, sentence = table.ids[is_word], np.repeat(np.arange(len(table)), table.lengths)[is_word]
     repeated = np.zeros(len(words), bool)
-    for size in range(1, LONGEST + 1):
+    for size in range(1, 9):
         equal = np.zeros(len(words), bool)
         equal[size:] = (words[size:] == words[:-size]) & (sentence[size:] == sentence[:-size])
         repeated |= _in_runs(equal, size)
@@ -47,10 +47,3 @@ def _in_runs(marks: np.ndarray, size: int) -> np.ndarray:
     change[starts[long]] += 1
     change[stops[long]] -= 1
     return np.cumsum(change)[:-1] > 0
-
-
-def _are_words(table: TokenTable) -> np.ndarray:
-    """Mark the tokens [token] with a letter or a digit."""
-    distinct, places = np.unique(table.ids, return_inverse=True)
-    found = [any(map(str.isalnum, table.vocabulary[token])) for token in distinct.tolist()]
-    return np.array(found, bool)[places]

@@ -6,8 +6,6 @@ sentence embeddings; the trigram overlap counts shared word trigrams.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pyarrow as pa
 
@@ -16,17 +14,15 @@ from paranmt_hf.text.overlap import trigram_overlap
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.tokens import TokenTable, WordTokenizer
 
-# Lengths of vectors whose products are sure to be numbers of 32 bits, with all their digits.
-SMALLEST, LARGEST = 1e-15, 1e15
-ENCODED, BLOCK = 5000, 1024  # Pairs that are encoded at once, and those whose vectors are compared at once
 
+def cosines(left: np.ndarray, right: np.ndarray, *, rows: int = 1024) -> np.ndarray:
+    """Cosine [sentence], float32, of the rows of two arrays of vectors [sentence, dimension]; 0 for a row of zeros.
 
-def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Cosine [sentence], float32, of the rows of two arrays of vectors [sentence, dimension]; 0 for a row of zeros."""
+    So many `rows` are compared at once that their products stay in the processor's cache.
+    """
     values = np.empty(len(left), np.float32)
-    # In blocks, whose products stay in the processor's cache.
-    for start in range(0, len(left), BLOCK):
-        block = slice(start, start + BLOCK)
+    for start in range(0, len(left), rows):
+        block = slice(start, start + rows)
         values[block] = _cosines(left[block], right[block])
     return values
 
@@ -37,8 +33,8 @@ def _cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
         lengths = np.linalg.norm(left, axis=1), np.linalg.norm(right, axis=1)
         norms = lengths[0] * lengths[1]
         values = np.divide(products, norms, out=np.zeros_like(products), where=norms != 0)
-    # The squares of very small and very large numbers do not fit into 32 bits.
-    outside = np.logical_or(*(~((length > SMALLEST) & (length < LARGEST)) for length in lengths))
+    # The squares of very small and very large numbers do not fit into 32 bits with all their digits.
+    outside = np.logical_or(*(~((length > 1e-15) & (length < 1e15)) for length in lengths))
     if outside.any() and left.dtype != np.float64:
         values[outside] = cosines(left[outside].astype(np.float64), right[outside].astype(np.float64))
     return np.clip(values, -1, 1).astype(np.float32)
@@ -55,7 +51,11 @@ def paraphrase_scores(
         return pa.array([], pa.float32())
     encode_tokens = getattr(encoder, "encode_tokens", None)
     if tokens is not None and encode_tokens is not None:
-        scores = _token_scores(*tokens, encode_tokens)
+        scores = np.empty(len(references), np.float32)
+        # Fresh memory for the vectors of many pairs would cost as much as the vectors; that of few is used again.
+        for start in range(0, len(scores), 5000):
+            stop = min(start + 5000, len(scores))
+            scores[start:stop] = cosines(*(encode_tokens(table.slice(start, stop)) for table in tokens))
     else:
         scores = cosines(*(encode_distinct(column, encoder) for column in (references, translations)))
     if not np.isfinite(scores).all():
@@ -65,19 +65,6 @@ def paraphrase_scores(
             f"{translations[where].as_py()!r}; choose another scorer"
         )
     return pa.array(scores, pa.float32())
-
-
-def _token_scores(
-    references: TokenTable, translations: TokenTable, encode_tokens: Callable[[TokenTable], np.ndarray]
-) -> np.ndarray:
-    """Scores [pair] of tokenised pairs."""
-    scores = np.empty(len(references), np.float32)
-    # Fresh memory for the vectors of many pairs would cost as much as the vectors; that of few is used again.
-    for start in range(0, len(scores), ENCODED):
-        stop = min(start + ENCODED, len(scores))
-        sides = (table.slice(start, stop) for table in (references, translations))
-        scores[start:stop] = cosines(*map(encode_tokens, sides))
-    return scores
 
 
 def encode_distinct(column: pa.Array, encoder: Encoder) -> np.ndarray:

@@ -62,17 +62,13 @@ class Shingler:
         for words, documents in ((2, np.flatnonzero(lengths >= 2)), (1, np.flatnonzero(lengths == 1))):
             counts = lengths[documents] - (words - 1)
             starts, _ = ranges(table.offsets[:-1][documents], counts)
-            shingles = mix(_run_hashes(hashes, starts, words) ^ salt(side)) & SHINGLE
+            # The order of the words counts.
+            runs = np.full(len(starts), salt(words), np.uint64)
+            for step in range(words):
+                runs = mix(runs ^ hashes[starts + step]) + salt(step)
+            shingles = mix(mix(runs) ^ salt(side)) & SHINGLE
             parts.append((np.repeat(documents, counts).astype(np.uint64) << SHINGLE_BITS) | shingles)
         return np.concatenate(parts)
-
-
-def _run_hashes(hashes: np.ndarray, starts: np.ndarray, size: int) -> np.ndarray:
-    """Hash runs of `size` tokens, given token hashes [token], uint64, and starts [run]; token order counts."""
-    combined = np.full(len(starts), salt(size), np.uint64)
-    for step in range(size):
-        combined = mix(combined ^ hashes[starts + step]) + salt(step)
-    return mix(combined)
 
 
 def jaccard(left: Sets, right: Sets) -> np.ndarray:
@@ -90,26 +86,21 @@ def jaccard(left: Sets, right: Sets) -> np.ndarray:
     return np.divide(shared, union, out=np.ones(len(left)), where=union > 0)
 
 
-CACHED = 4_000  # Documents whose shingles stay in the processor's cache while every permutation reads them
-FOUND = 0.995  # Probability that a pair at the threshold shares a band
-MAX_ROWS, MAX_BANDS = 4, 200  # More rows make the search no faster; each band is a file
-
-
 def bands_and_rows(similarity: float) -> tuple[int, int]:
     """Choose the number of bands of MinHash, and of minima in each, for a smallest Jaccard similarity in (0, 1].
 
     Two documents of similarity s share one minimum with probability s, all r minima of a band with s**r, and at least
     one of b bands with 1 - (1 - s**r)**b (Leskovec, Rajaraman, Ullman: Mining of Massive Datasets, section 3.4.2).
-    The bands are as few as make this `FOUND`, the rows as many, up to `MAX_ROWS`, as need no more than `MAX_BANDS`
-    bands: the more rows, the fewer pairs below the threshold are compared. 0.7 gives 20 bands of 4, 0.3 gives 194 of
-    3. Below 0.027 not even one row is enough, and fewer pairs are found.
+    The bands are as few as make this 0.995, the rows as many, up to 4, as need no more than 200 bands, each of which
+    is a file: the more rows, the fewer pairs below the threshold are compared. 0.7 gives 20 bands of 4, 0.3 gives 194
+    of 3. Below 0.027 not even one row is enough, and fewer pairs are found.
     """
-    for rows in range(MAX_ROWS, 0, -1):
+    for rows in (4, 3, 2, 1):
         shared = similarity**rows
-        bands = 1 if shared == 1 else math.ceil(math.log(1 - FOUND) / math.log(1 - shared))
-        if bands <= MAX_BANDS:
+        bands = 1 if shared == 1 else math.ceil(math.log(1 - 0.995) / math.log(1 - shared))
+        if bands <= 200:
             return bands, rows
-    return MAX_BANDS, 1
+    return 200, 1
 
 
 class MinHash:
@@ -131,8 +122,9 @@ class MinHash:
         """Compute the band keys [band, document], uint64, of documents that are not empty."""
         hashes = (mix(sets.values) >> np.uint64(32)).astype(np.uint32)
         keys = np.zeros((self.bands, len(sets)), np.uint64)
-        for start in range(0, len(sets), CACHED):
-            stop = min(start + CACHED, len(sets))
+        # The shingles of so many documents stay in the processor's cache while every permutation reads them.
+        for start in range(0, len(sets), 4_000):
+            stop = min(start + 4_000, len(sets))
             bounds = sets.bounds[start : stop + 1]
             self._fill(keys[:, start:stop], hashes[bounds[0] : bounds[-1]], bounds[:-1] - bounds[0])
         return keys

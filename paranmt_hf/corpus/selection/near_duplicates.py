@@ -63,20 +63,17 @@ class NearDuplicateSearch:
         """Add documents, given their first and perhaps their second sentences [document]."""
         for start in range(0, len(columns[0]), BATCH):
             sets = self._shingler.sets([column.slice(start, BATCH) for column in columns])
-            for file, keys in zip(self._keys, self._band_keys(sets), strict=True):
-                file.append(keys)
+            # Documents without shingles get keys of their own.
+            keys = np.empty((len(self._keys), len(sets)), np.uint64)
+            keys[:] = mix(np.arange(len(self), len(self) + len(sets), dtype=np.uint64) ^ salt(7))
+            filled = np.flatnonzero(np.diff(sets.bounds))
+            if len(filled):
+                starts = sets.bounds[:-1][filled]
+                keys[:-1, filled] = self._minhash.keys(Sets(sets.values, np.append(starts, len(sets.values))))
+                keys[-1, filled] = mix(np.add.reduceat(mix(sets.values), starts))
+            for file, own in zip(self._keys, keys, strict=True):
+                file.append(own)
             self._sets.append(sets.values, sets.bounds)
-
-    def _band_keys(self, sets: Sets) -> np.ndarray:
-        """Keys [band, document] of the next documents; those without shingles get keys of their own."""
-        keys = np.empty((len(self._keys), len(sets)), np.uint64)
-        keys[:] = mix(np.arange(len(self), len(self) + len(sets), dtype=np.uint64) ^ salt(7))
-        filled = np.flatnonzero(np.diff(sets.bounds))
-        if len(filled):
-            starts = sets.bounds[:-1][filled]
-            keys[:-1, filled] = self._minhash.keys(Sets(sets.values, np.append(starts, len(sets.values))))
-            keys[-1, filled] = mix(np.add.reduceat(mix(sets.values), starts))
-        return keys
 
     def repeats(self, progress: Progress) -> np.ndarray:
         """For each document the first earlier kept one that is like it, -1 if it is kept [document]; call it once."""
@@ -85,7 +82,15 @@ class NearDuplicateSearch:
         candidates = CandidateFiles(self._folder, len(self))
         progress.total = len(self._keys) + candidates.blocks
         copies = self._copies()
-        self._find_candidates(candidates, copies >= 0, progress)
+        signatures = None if self._differences is None else self._differences.signatures(len(self))
+        for keys in self._keys:
+            for earlier, later in sharing(keys, FIRST, copies >= 0):
+                candidates.append(earlier, later)
+            if signatures is not None:
+                # Many texts of one template share a key; those of equal claims are found among them.
+                for earlier, later in sharing(keys, FIRST, copies >= 0, salts=signatures):
+                    candidates.append(earlier, later)
+            progress.advance_to(progress.rows + 1)
         repeats = decide(candidates, len(self), self._alike, progress)
         # A copy is like what the first of its kind is like.
         copied = np.flatnonzero(copies >= 0)
@@ -116,17 +121,6 @@ class NearDuplicateSearch:
                 equal = self.similarities(earlier, later) == 1
                 copies[later[equal]] = earlier[equal]
         return copies
-
-    def _find_candidates(self, candidates: CandidateFiles, leave_out: np.ndarray, progress: Progress) -> None:
-        signatures = None if self._differences is None else self._differences.signatures(len(self))
-        for keys in self._keys:
-            for earlier, later in sharing(keys, FIRST, leave_out):
-                candidates.append(earlier, later)
-            if signatures is not None:
-                # Many texts of one template share a key; those of equal claims are found among them.
-                for earlier, later in sharing(keys, FIRST, leave_out, salts=signatures):
-                    candidates.append(earlier, later)
-            progress.advance_to(progress.rows + 1)
 
     def _alike(self, earlier: np.ndarray, later: np.ndarray) -> np.ndarray:
         """Mark the pairs of documents that are alike [pair]."""

@@ -21,7 +21,6 @@ ITEM_SIMILARITY = 0.6  # Smallest score of a paraphrase
 COUNTED = ("number_mismatch", "negation_mismatch", "name_mismatch")
 MISMATCH = 0.04  # What numbers, negation and names that do not agree take off the cosine, each
 LENGTH = 0.1  # What the longer text takes off, times the share of its characters that it is longer by
-ROUNDING = 1e-3  # More than products of other batches differ
 
 
 def unit_vectors(vectors: np.ndarray) -> np.ndarray:
@@ -129,7 +128,8 @@ class NotParaphrased(Filter):
         return Verdict(np.isneginf(scores), scores.astype(np.float64))
 
     def explain(self, table: pa.Table) -> list[tuple[str, str]]:
-        _, items = self._nearest(table, slack=ROUNDING)
+        # Products of other batches differ by less.
+        _, items = self._nearest(table, slack=1e-3)
         return [(self._meanings.items[item], self._meanings.sets[item]) for item in items.tolist()]
 
     def _nearest(self, table: pa.Table, *, slack: float = 0) -> tuple[np.ndarray, np.ndarray]:

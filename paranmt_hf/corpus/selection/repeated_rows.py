@@ -24,7 +24,7 @@ from paranmt_hf.util.progress import QUIET_SECONDS, Progress
 Compared = Literal["pair", "reference", "translation"]
 
 
-def sides_of(compared: Compared) -> list[str]:
+def compared_columns(compared: Compared) -> list[str]:
     """The columns that are compared."""
     return ["reference", "translation"] if compared == "pair" else [compared]
 
@@ -60,7 +60,7 @@ class FirstCopies(FirstIsKept):
 
     def __init__(self, compared: Compared) -> None:
         reason = f"with the {compared} of an earlier row"
-        super().__init__("copies", reason, sides_of(compared), "id of the first", of=compared)
+        super().__init__("copies", reason, compared_columns(compared), "id of the first", of=compared)
 
     def find_repeats(self, rows: Rows, work: Path) -> tuple[np.ndarray, np.ndarray]:
         names = ", ".join(self.columns)
@@ -102,7 +102,7 @@ class FirstOfLike(FirstIsKept):
         settings = {"of": compared, "similarity": similarity, "language": language}
         if keep_differing:
             settings["mismatches"] = DEFINITION
-        super().__init__("near-duplicates", reason, sides_of(compared), "id of the kept row", **settings)
+        super().__init__("near-duplicates", reason, compared_columns(compared), "id of the kept row", **settings)
 
     def find_repeats(self, rows: Rows, work: Path) -> tuple[np.ndarray, np.ndarray]:
         ids = [np.empty(0, np.int64)]

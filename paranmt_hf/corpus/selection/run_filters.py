@@ -25,7 +25,6 @@ from paranmt_hf.util.progress import QUIET_SECONDS, Progress
 from paranmt_hf.util.records import as_json, from_json, read_json
 
 KEEP_SECONDS = 20.0  # Seconds of a pass after which its verdicts are saved
-LONG_SECONDS = 60.0  # Seconds of work after which it is kept if the command fails
 BLOCK_ROWS = 1_000_000  # Rows whose verdicts are read at once
 STATE = "verdicts.json"
 # The number of the filter, from 1, that dropped a row, 0 if it is kept, and the number that decided, NaN or 0 if there
@@ -233,8 +232,8 @@ class FilterRun:
 
 
 def took_long(work: Path) -> bool:
-    """Whether a work folder holds expensive verdicts."""
+    """Whether a work folder holds verdicts that took more than a minute."""
     try:
-        return bool(json.loads((work / STATE).read_bytes())["seconds"] > LONG_SECONDS)
+        return bool(json.loads((work / STATE).read_bytes())["seconds"] > 60)
     except (OSError, ValueError, KeyError, TypeError):
         return False

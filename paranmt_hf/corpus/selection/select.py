@@ -124,27 +124,21 @@ class _Selection:
             raise InputError(
                 "nothing says which rows are kept: give at least one filter, such as `tenths` or `sample`"
             )
-        found._check_columns()
-        return found
-
-    def _check_columns(self) -> None:
-        """Reject columns that are missing, and text if numbers are needed."""
-        schema = self.rows.schema
         commands = {column.name: column.command for column in COLUMNS}
-        for one in self.filters:
+        for one in found.filters:
             for name in one.columns:
-                if name in schema.names:
-                    continue
-                made = f"it has {', '.join(schema.names)}"
-                if name in commands:
-                    made = f"`{commands[name].replace('CORPUS', self.name)}` makes it"
-                raise InputError(f"{self.name} has no column {name}, which decides what is dropped; {made}")
+                if name not in rows.schema.names:
+                    made = f"it has {', '.join(rows.schema.names)}"
+                    if name in commands:
+                        made = f"`{commands[name].replace('CORPUS', found.name)}` makes it"
+                    raise InputError(f"{found.name} has no column {name}, which decides what is dropped; {made}")
             if one.number in one.columns:
-                kind = schema.field(one.number).type
+                kind = rows.schema.field(one.number).type
                 if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
                     raise InputError(
-                        f"the column {one.number} of {self.name} holds no numbers, so it has no ranks or ranges"
+                        f"the column {one.number} of {found.name} holds no numbers, so it has no ranks or ranges"
                     )
+        return found
 
     @property
     def _files(self) -> dict[str, str]:

@@ -38,7 +38,6 @@ from paranmt_hf.corpus.statistics.diversity import (
     plot_figures,
     spread,
 )
-from paranmt_hf.corpus.statistics.draws import Sample
 from paranmt_hf.corpus.statistics.sampling import COLUMN_NAMES, MeasuredCorpus, draw, open_corpus
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.languages import LANGUAGES, check_language
@@ -55,9 +54,6 @@ from paranmt_hf.util.tables import markdown_table, text_table
 from paranmt_hf.version import __version__
 
 MAX_SENTENCES = 2_000_000  # Maximum number of sentences in memory, about a gigabyte of text
-NOT_IN_NAMES = re.compile(r"[^\w.-]+")
-NAME_CHARACTERS = 50  # Maximum length of a file name: characters may take four bytes each, and file systems allow 255
-NO_ORIGIN = "no origin"
 
 
 @dataclass(frozen=True)
@@ -189,8 +185,12 @@ def describe_corpora(
     taken: set[str] = set()  # Names of the files of samples
     for corpus, name, own in zip(corpora, _names(corpora), parsers, strict=True):
         report = Report()
-        for origin, sample in _draw(corpus, name, config, report).items():
-            label = name if origin is None else f"{name}: {origin or NO_ORIGIN}"
+        with Progress(f"read {name}", unit="rows") as progress:
+            samples = draw(
+                corpus, config.sample, config.seed, limit=MAX_SENTENCES, report=report, progress=progress.advance_to
+            )
+        for origin, sample in samples.items():
+            label = name if origin is None else f"{name}: {origin or 'no origin'}"
             table = sample.table()
             if write_samples is not None:
                 _write_sample(write_samples, label, table["sentence"], taken)
@@ -210,7 +210,10 @@ def describe_corpora(
         idf_text=None if background is None else background.path.name,
         idf_sentences=None if shared is None else shared.sentences,
         parse_levels=READINGS[parsing.levels] if any(own is not None for own in parsers) else None,
-        corpora=[_with_idf(figures, counts, shared) for figures, counts in measured],
+        corpora=[
+            replace(figures, idf=spread(mean_idf(counts, (shared or own_frequencies(counts)).idf), "idf"))
+            for figures, counts in measured
+        ],
     )
     for path in files:
         if path.suffix.lower() == ".png":
@@ -301,16 +304,10 @@ def _parsers(
     ]
 
 
-def _draw(corpus: MeasuredCorpus, name: str, config: StatsConfig, report: Report) -> dict[str | None, Sample]:
-    with Progress(f"read {name}", unit="rows") as progress:
-        return draw(
-            corpus, config.sample, config.seed, limit=MAX_SENTENCES, report=report, progress=progress.advance_to
-        )
-
-
 def _write_sample(folder: Path, label: str, sentences: pa.ChunkedArray, taken: set[str]) -> None:
     """Write a sample into a file named after its label, unlike those that are taken."""
-    name = NOT_IN_NAMES.sub("_", label).strip("._")[:NAME_CHARACTERS] or "corpus"
+    # Characters may take four bytes each, and file systems allow 255.
+    name = re.sub(r"[^\w.-]+", "_", label).strip("._")[:50] or "corpus"
     candidates = (name if number == 1 else f"{name}_{number}" for number in count(1))
     name = next(candidate for candidate in candidates if candidate not in taken)
     taken.add(name)
@@ -347,10 +344,8 @@ def _document_frequencies(background: MeasuredCorpus, id_of: Mapping[str, int], 
     return frequencies
 
 
-def _with_idf(figures: CorpusFigures, counts: csr_array, shared: DocumentFrequencies | None) -> CorpusFigures:
-    """Add the IDF of a sample, by the frequencies of a text or else its own."""
-    frequencies = shared
-    if frequencies is None:
-        frequencies = DocumentFrequencies(counts.shape[1])
-        frequencies.add(counts)
-    return replace(figures, idf=spread(mean_idf(counts, frequencies.idf), "idf"))
+def own_frequencies(counts: csr_array) -> DocumentFrequencies:
+    """The document frequencies of the sentences of a sample itself."""
+    frequencies = DocumentFrequencies(counts.shape[1])
+    frequencies.add(counts)
+    return frequencies

@@ -20,8 +20,6 @@ from paranmt_hf.text.tokens import PerToken
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.files import replacing
 
-SLICE = 20_000  # Sentences that are tokenised together
-MAX_TEMPLATES = 10
 # Lowest and highest value and number of bins of each histogram; values outside count in the outermost bins.
 BINS = {"length": (0.0, 80.0, 40), "idf": (0.0, 16.0, 64), "para_score": (-1.0, 1.0, 40)}
 # Definition of a token, for English and other languages.
@@ -97,11 +95,11 @@ class WordCounter:
     def __init__(self, ids: PerToken, language: str = ENGLISH) -> None:
         self._tokenizer, self._ids = word_tokenizer_for(language), ids
 
-    def count(self, sentences: pa.Array | pa.ChunkedArray) -> csr_array:
+    def count(self, sentences: pa.Array | pa.ChunkedArray, *, at_once: int = 20_000) -> csr_array:
         """Counts [sentence, word] of the words of each sentence: an entry of 1 for each word, in their order."""
         words, lengths = [np.empty(0, np.int32)], [np.zeros(1, np.int64)]
-        for start in range(0, len(sentences), SLICE):
-            (table,) = self._tokenizer.tables(sentences.slice(start, SLICE))
+        for start in range(0, len(sentences), at_once):
+            (table,) = self._tokenizer.tables(sentences.slice(start, at_once))
             words.append(self._ids.of(table)[table.ids])
             lengths.append(table.lengths)
         columns, bounds = np.concatenate(words), np.cumsum(np.concatenate(lengths))
@@ -148,7 +146,7 @@ def parse_figures(tops: Sequence[str | None], parser: str, reading: Reading) -> 
         parsed=templates.total(),
         entropy=entropy(list(templates.values())),
         distinct=len(templates),
-        frequent=dict(sorted(templates.items(), key=lambda item: (-item[1], item[0]))[:MAX_TEMPLATES]),
+        frequent=dict(sorted(templates.items(), key=lambda item: (-item[1], item[0]))[:10]),
     )
 
 
@@ -181,13 +179,6 @@ def corpus_figures(
 
 
 HEADER = ("Corpus", "Size", "Measured", "Length", "IDF", "Para. score", "Vocab. entropy", "Parse entropy")
-FEW_DISTINCT = 0.9  # A smaller share of distinct sentences has a note
-COLOURS = ("#4472c4", "#ed7d31", "#70ad47", "#7f6084", "#a5a5a5", "#c55a5a")
-PANELS = {
-    "length": "tokens (the last: 80 and more)",
-    "idf": "mean IDF of a sentence",
-    "para_score": "paraphrase score",
-}
 
 
 def figures_row(each: CorpusFigures) -> tuple[str, ...]:
@@ -208,7 +199,7 @@ def figures_row(each: CorpusFigures) -> tuple[str, ...]:
 def notes_of(each: CorpusFigures) -> list[str]:
     """Notes on a row."""
     notes = []
-    if each.distinct < FEW_DISTINCT * each.measured:
+    if each.distinct < 0.9 * each.measured:
         notes.append(f"{each.name}: of the {each.measured:,} sentences measured {each.distinct:,} are distinct.")
     if each.para_score is not None and each.para_score.sentences < each.measured:
         notes.append(f"{each.name}: {each.para_score.sentences:,} of {each.measured:,} have a paraphrase score.")
@@ -227,16 +218,22 @@ def plot_figures(corpora: Sequence[CorpusFigures], path: Path) -> None:
     """Draw the distributions of the figures, the corpora side by side, as a PNG."""
     from matplotlib.figure import Figure
 
-    shown = [name for name in PANELS if any(getattr(each, name) is not None for each in corpora)]
+    panels = {
+        "length": "tokens (the last: 80 and more)",
+        "idf": "mean IDF of a sentence",
+        "para_score": "paraphrase score",
+    }
+    shown = [name for name in panels if any(getattr(each, name) is not None for each in corpora)]
     count = len(shown) + 1
     figure = Figure(figsize=(1.6 + 2.7 * count, 1.3 + 0.62 * len(corpora)), layout="constrained")
     axes = figure.subplots(1, count, sharey=True, squeeze=False)[0]
     for axis, name in zip(axes, shown, strict=False):
-        axis.set_xlabel(PANELS[name])
+        axis.set_xlabel(panels[name])
     axes[-1].set_xlabel("entropy of words, and of parses, in nats")
     axes[-1].set_xlim(left=0)
+    colours = ("#4472c4", "#ed7d31", "#70ad47", "#7f6084", "#a5a5a5", "#c55a5a")
     for position, each in enumerate(corpora):
-        colour = COLOURS[position % len(COLOURS)]
+        colour = colours[position % len(colours)]
         for axis, name in zip(axes, shown, strict=False):
             _draw_spread(axis, getattr(each, name), BINS[name], position, colour)
         entropies = [each.vocabulary_entropy, each.parses.entropy if each.parses else None]

@@ -13,12 +13,8 @@ from paranmt_hf.corpus.release.schema import row_numbers
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.identity import mix, salt
 
-MAX_TOKENS = 30
-TENTHS = 2
 SAMPLE_ROWS = 1000
 SAMPLE_SEED = 0  # Seed of the config `sample` and of the examples of a card
-DRAW_ROWS = 1_000_000  # Rows whose numbers are drawn at once
-SLACK = 10_000  # Rows beyond its size that a sample holds before it is cut down
 
 Interval = tuple[float | None, float | None]
 
@@ -27,7 +23,7 @@ def top_tenths(scores: np.ndarray) -> float:
     """Smallest score among the best two tenths of the scores [row]; equal scores all count."""
     if not len(scores):
         raise InputError("there are no rows to take tenths of")
-    first = len(scores) - max(1, len(scores) * TENTHS // 10)
+    first = len(scores) - max(1, len(scores) * 2 // 10)
     return float(np.partition(scores, first)[first])
 
 
@@ -53,8 +49,8 @@ def filtered_ranges(scores: np.ndarray) -> dict[str, Interval]:
     """Ranges of the config `filtered`: the top two tenths of the paraphrase score, at most 30 tokens."""
     return {
         "para_score": (top_tenths(scores), None),
-        "reference_length": (None, MAX_TOKENS),
-        "translation_length": (None, MAX_TOKENS),
+        "reference_length": (None, 30),
+        "translation_length": (None, 30),
     }
 
 
@@ -63,7 +59,7 @@ def lottery(ids: np.ndarray, seed: int) -> np.ndarray:
     return mix(ids.astype(np.uint64) + salt(seed))
 
 
-def draw_bound(total: int, count: int, seed: int) -> int | None:
+def draw_bound(total: int, count: int, seed: int, *, at_once: int = 1_000_000) -> int | None:
     """Largest lottery number among `count` rows sampled from `total` rows; None if there are at most `count`.
 
     The rows with at most this number are the sample: numbers are distinct, so exactly `count` rows are drawn, each set
@@ -72,8 +68,8 @@ def draw_bound(total: int, count: int, seed: int) -> int | None:
     if total <= count:
         return None
     best = np.empty(0, np.uint64)
-    for start in range(0, total, DRAW_ROWS):
-        best = np.concatenate([best, lottery(np.arange(start, min(start + DRAW_ROWS, total)), seed)])
+    for start in range(0, total, at_once):
+        best = np.concatenate([best, lottery(np.arange(start, min(start + at_once, total)), seed)])
         if len(best) > count:
             best = np.partition(best, count - 1)[:count]
     return int(best.max())
@@ -90,10 +86,11 @@ def sample_ids(ids: np.ndarray, count: int, seed: int) -> np.ndarray:
 class Sample:
     """A random sample of the added rows: those with the smallest lottery numbers.
 
-    It does not depend on how the rows come in; a smaller sample of the same seed is the beginning of a larger one.
+    It does not depend on how the rows come in; a smaller sample of the same seed is the beginning of a larger one. At
+    most `slack` rows beyond its size are held before it is cut down.
     """
 
-    def __init__(self, count: int, seed: int, slack: int = SLACK) -> None:
+    def __init__(self, count: int, seed: int, slack: int = 10_000) -> None:
         self.seen = 0  # Rows that were added
         self.held = 0  # Rows that are in memory
         self._count, self._seed = count, seed

@@ -19,19 +19,12 @@ from paranmt_hf.util.optional import available
 
 EDGES = (0.2, 0.4, 0.6, 0.8)
 SCORE_RANGES = ("[-1.0, 0.2]", "(0.2, 0.4]", "(0.4, 0.6]", "(0.6, 0.8]", "(0.8, 1.0]")
-EXAMPLES = 3
 # Lowest and highest value, and number of bins, of each histogram; values outside count in the outermost bins.
 HISTOGRAMS = {
     "para_score": (-1.0, 1.0, 40),
     "trigram_overlap": (0.0, 1.0, 20),
     "length": (0.0, 60.0, 30),
     "translation_score": (-3.0, 0.0, 30),
-}
-LABELS = {
-    "para_score": "paraphrase score",
-    "trigram_overlap": "trigram overlap",
-    "length": "tokens of a sentence (the last bar: 58 and more)",
-    "translation_score": "translation score (the first bar: -2.9 and less)",
 }
 
 
@@ -54,7 +47,7 @@ class _ScoreRange:
     """Running figures of the pairs of one range of the paraphrase score."""
 
     def __init__(self) -> None:
-        self.overlap, self.length, self.examples = _Mean(), _Mean(), Sample(EXAMPLES, SAMPLE_SEED)
+        self.overlap, self.length, self.examples = _Mean(), _Mean(), Sample(3, SAMPLE_SEED)
 
     def record(self, name: str) -> RangeRecord:
         rows = self.examples.seen
@@ -77,8 +70,8 @@ class ReleaseCounter:
         self._ranges = [_ScoreRange() for _ in SCORE_RANGES]
         self._reference_length, self._translation_length, self._translation_score = _Mean(), _Mean(), _Mean()
         self._mismatches = Counter[str]()
-        self._sentences: int | None = None
-        self._last_id: int | None = None
+        self._sentences = 0
+        self._last_id = -1
 
     def add(self, table: pa.Table) -> None:
         """Count the rows of a table."""
@@ -99,7 +92,10 @@ class ReleaseCounter:
             if name.endswith("_mismatch") or name == REPEATED_WORDS:
                 self._mismatches[name] += int(np.count_nonzero(table[name].to_numpy()))
         if "rank" in table.column_names:
-            self._count_sentences(table["id"].to_numpy())
+            # The ids ascend from table to table.
+            ids = table["id"].to_numpy()
+            self._sentences += len(np.unique(ids)) - int(len(ids) > 0 and ids[0] == self._last_id)
+            self._last_id = ids[-1] if len(ids) else self._last_id
         # A score equal to an edge belongs to the lower range, compared in the column's own precision.
         range_of = np.searchsorted(np.array(EDGES, np.float32), scores, side="left")
         for index, part in enumerate(self._ranges):
@@ -113,12 +109,6 @@ class ReleaseCounter:
         known = values[~np.isnan(values)]
         self._histograms[name] += np.histogram(known.clip(low, high), bins, (low, high))[0]
 
-    def _count_sentences(self, ids: np.ndarray) -> None:
-        """Count the distinct ids [row], which ascend from table to table."""
-        if len(ids):
-            self._sentences = (self._sentences or 0) + len(np.unique(ids)) - int(ids[0] == self._last_id)
-            self._last_id = int(ids[-1])
-
     def summary(self) -> StatisticsRecord:
         """The record of all rows so far; at least one."""
         histograms = {name: counts.tolist() for name, counts in self._histograms.items()}
@@ -131,7 +121,7 @@ class ReleaseCounter:
             histogram=histograms.pop("para_score"),
             histograms=histograms,
             mismatches=dict(self._mismatches),
-            sentences=self._sentences,
+            sentences=self._sentences or None,
         )
 
 
@@ -156,6 +146,12 @@ def plot_histograms(statistics: StatisticsRecord) -> bytes | None:
 
     histograms = {"para_score": statistics.histogram, **statistics.histograms}
     # A corpus of an earlier version, or of imported pairs, lacks some.
+    labels = {
+        "para_score": "paraphrase score",
+        "trigram_overlap": "trigram overlap",
+        "length": "tokens of a sentence (the last bar: 58 and more)",
+        "translation_score": "translation score (the first bar: -2.9 and less)",
+    }
     drawn = [name for name in HISTOGRAMS if any(histograms.get(name, [])) or name == "para_score"]
     rows = -(-len(drawn) // 2)
     figure = Figure(figsize=(9, 2.8 * rows), layout="constrained")
@@ -169,7 +165,7 @@ def plot_histograms(statistics: StatisticsRecord) -> bytes | None:
         if name == "para_score" and any(counts):
             low = min(0.0, float(edges[np.flatnonzero(counts)[0]]))
         axes.set_xlim(low, high)
-        axes.set_xlabel(LABELS[name])
+        axes.set_xlabel(labels[name])
         axes.set_ylabel("sentences" if name == "length" else "pairs")
         axes.yaxis.set_major_formatter("{x:,.0f}")
         axes.spines[["top", "right"]].set_visible(False)

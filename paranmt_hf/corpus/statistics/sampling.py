@@ -123,21 +123,12 @@ def draw(
             for origin in pc.unique(column).to_pylist():
                 places = np.flatnonzero(pc.equal(column, origin).to_numpy(zero_copy_only=False))
                 origins.setdefault(origin, Sample(count, seed)).add(rows, places)
-            _check_origins(corpus, origins, limit)
+            if len(origins) > MAX_ORIGINS or (limit and sum(sample.held for sample in origins.values()) > limit):
+                raise InputError(
+                    f"{corpus.path} has at least {len(origins):,} origins, such as {next(iter(origins))!r}; a table "
+                    f"by origin is for at most {MAX_ORIGINS}, whose samples together fit into memory (`sample`)"
+                )
         progress(whole.seen)
     if not whole.seen:
         raise InputError(f"{corpus.path} has no rows that could be measured: {report.describe()}")
     return {None: whole, **dict(sorted(origins.items()))}
-
-
-def _check_origins(corpus: MeasuredCorpus, samples: Mapping[str, Sample], limit: int | None) -> None:
-    if len(samples) > MAX_ORIGINS:
-        raise InputError(
-            f"{corpus.path} has more than {MAX_ORIGINS} origins, such as {next(iter(samples))!r}; a table by origin "
-            "is for a few sources"
-        )
-    if limit is not None and sum(sample.held for sample in samples.values()) > limit:
-        raise InputError(
-            f"{corpus.path} has at least {len(samples):,} origins, whose samples hold more than {limit:,} rows "
-            "together; take smaller ones (`sample`)"
-        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,8 +18,6 @@ from paranmt_hf.errors import InputError
 
 Found = TypeVar("Found")
 Hypotheses = tuple[list[list[int]], list[float]]  # Ids and scores
-# How torch and CTranslate2 say that memory is lacking.
-LACKS_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 
 
 def token_batches(lengths: np.ndarray | Sequence[int], budget: int) -> list[np.ndarray]:
@@ -59,8 +58,9 @@ class MemoryGuard:
                     done.append((part, work(part)))
                     continue
                 except (MemoryError, RuntimeError) as error:
-                    reason = str(error).lower()
-                    if not isinstance(error, MemoryError) and not any(words in reason for words in LACKS_MEMORY):
+                    # As torch and CTranslate2 say it.
+                    lacking = r"out of memory|can't allocate memory|not enough memory"
+                    if not isinstance(error, MemoryError) and not re.search(lacking, str(error), re.I):
                         raise
                 # Out of the handler: the traceback would keep the tensors of the failed attempt.
                 if torch.cuda.is_available():
@@ -108,8 +108,10 @@ class BatchTranslator(ABC):
         results: dict[str, list[tuple[str | None, float]]] = {"": [("", math.nan)]}
         hypotheses = self._search_all([pieces[index] for index in kept])
         for index, (ids, scores) in zip(kept, hypotheses, strict=True):
-            found = [_tidy(text) for text in self._checkpoint.decode(ids)]
-            results[distinct[index]] = _distinct(found, scores)
+            best: dict[str | None, float] = {}
+            for text, score in zip(self._checkpoint.decode(ids), scores, strict=True):
+                best.setdefault(_tidy(text), score)
+            results[distinct[index]] = [each for each in best.items() if each[0] or len(best) == 1]
         ordered = [results.get(text, [(None, math.nan)]) for text in texts]
         owners = np.repeat(np.arange(len(texts)), [len(own) for own in ordered]) if self._count > 1 else None
         flat = [hypothesis for own in ordered for hypothesis in own]
@@ -142,14 +144,6 @@ class BatchTranslator(ABC):
             with ThreadPoolExecutor(self._workers) as pool:
                 for parts in pool.map(search, batches):
                     yield from parts
-
-
-def _distinct(texts: Sequence[str], scores: Sequence[float]) -> list[tuple[str | None, float]]:
-    """Keep the first hypothesis of each text; an empty one only if all are empty."""
-    best: dict[str | None, float] = {}
-    for text, score in zip(texts, scores, strict=True):
-        best.setdefault(text, score)
-    return [(text, score) for text, score in best.items() if text or len(best) == 1]
 
 
 def _tidy(text: str) -> str:

@@ -15,8 +15,6 @@ from paranmt_hf.errors import InputError
 
 # Changes log-probabilities [row, token], given the sentence of each row [row] and its target so far [row, position].
 Change = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
-# Maximum number of rows x positions x tokens that are scored at once: 256 MB of floats, of which there are two copies.
-MAX_LOGITS = 2**26
 # The state of a decoder is named `cache` since transformers 5.24.
 CACHE = "cache" if "cache" in {field.name for field in fields(Seq2SeqLMOutput)} else "past_key_values"
 
@@ -238,15 +236,18 @@ def diverse_beam_search(
 
 
 @torch.inference_mode()
-def score(batch: EncodedBatch, targets: list[list[int]]) -> list[float]:
-    """Mean log-probability of the tokens of one target for each sentence, by forward passes of bounded memory."""
+def score(batch: EncodedBatch, targets: list[list[int]], *, most_logits: int = 2**26) -> list[float]:
+    """Mean log-probability of the tokens of one target for each sentence, by forward passes of bounded memory.
+
+    `most_logits` are rows x positions x tokens at once: 256 MB of floats, of which there are two copies.
+    """
     # Targets of similar length together, as many as keep the logits within the bound.
     order = sorted(range(len(targets)), key=lambda row: len(targets[row]))
     found, first = [0.0] * len(targets), 0
     words = batch.model.config.vocab_size
     while first < len(order):
         last = first + 1
-        while last < len(order) and (last + 1 - first) * len(targets[order[last]]) * words <= MAX_LOGITS:
+        while last < len(order) and (last + 1 - first) * len(targets[order[last]]) * words <= most_logits:
             last += 1
         rows = order[first:last]
         part = _score_at_once(batch.take(torch.tensor(rows, device=batch.mask.device)), [targets[row] for row in rows])

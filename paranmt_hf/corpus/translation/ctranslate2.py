@@ -27,9 +27,6 @@ from paranmt_hf.util.optional import require
 
 logger = logging.getLogger(__name__)
 
-ARCHITECTURES = ("marian", "m2m_100")
-CONVERSION = 1  # To be raised if the conversion changes, so that folders of an earlier version are not used
-
 
 class UnsupportedError(InputError):
     """CTranslate2 does not support this model with these settings; transformers does."""
@@ -48,7 +45,8 @@ def converted(checkpoint: Checkpoint) -> Path:
     """
     version = require("ctranslate2", "ctranslate2").__version__
     files = checkpoint.files
-    key = hashlib.sha256(f"{files.name}\n{files.revision}\n{version}\n{CONVERSION}".encode()).hexdigest()
+    # The last number is to be raised if the conversion changes, so that earlier folders are not used.
+    key = hashlib.sha256(f"{files.name}\n{files.revision}\n{version}\n1".encode()).hexdigest()
 
     def make(folder: Path) -> None:
         logger.info("converting %s for CTranslate2 into %s", files.name, folder)
@@ -57,11 +55,11 @@ def converted(checkpoint: Checkpoint) -> Path:
     return make_once(cache_folder() / key, make, advice="make room, or name another folder in PARANMT_CACHE")
 
 
-def check_suitable(config: TranslatorConfig, checkpoint: Checkpoint) -> None:
-    """Raise an `UnsupportedError` if CTranslate2 cannot run this model with these settings; reads no weights."""
+def unsuitable(config: TranslatorConfig, checkpoint: Checkpoint) -> str | None:
+    """Why CTranslate2 cannot run this model with these settings, None if it can; reads no weights."""
     if config.sample or config.beam_groups > 1:
         # Its random numbers are one stream for each thread, so a sample would depend on the sentences before it.
-        raise UnsupportedError(
+        return (
             "backend ctranslate2 has no diverse beams, and its samples depend on the batch; use backend transformers"
         )
     device, dtype = resolve_device(config.device).partition(":")[0], config.resolved_dtype
@@ -70,23 +68,22 @@ def check_suitable(config: TranslatorConfig, checkpoint: Checkpoint) -> None:
     usable = device == "cpu" or ctranslate2.get_cuda_device_count() > 0
     supported = ctranslate2.get_supported_compute_types(device) if usable else ["nothing: it sees no GPU"]
     if dtype not in supported:
-        raise UnsupportedError(
-            f"dtype {dtype!r} is not one that CTranslate2 can use on this {device}: {', '.join(sorted(supported))}"
-        )
+        return f"dtype {dtype!r} is not one that CTranslate2 can use on this {device}: {', '.join(sorted(supported))}"
     model, name = checkpoint.config, checkpoint.files.name
-    if model.model_type not in ARCHITECTURES:
-        raise UnsupportedError(
-            f"backend ctranslate2 takes {' and '.join(ARCHITECTURES)} models, and {name!r} is a {model.model_type} "
-            "model; use backend transformers"
+    if model.model_type not in ("marian", "m2m_100"):
+        return (
+            f"backend ctranslate2 takes marian and m2m_100 models, and {name!r} is a {model.model_type} model; use "
+            "backend transformers"
         )
     # The converter cuts the last row and starts from zeros, which is right only for these.
     if model.model_type == "marian" and not (
         model.share_encoder_decoder_embeddings and checkpoint.pad == checkpoint.start[0] == model.vocab_size - 1
     ):
-        raise UnsupportedError(
+        return (
             f"backend ctranslate2 needs one vocabulary for both sides with the padding symbol last, which {name!r} "
             "has not; use backend transformers"
         )
+    return None
 
 
 class _Rows:
@@ -143,7 +140,8 @@ class CTranslate2Translator(BatchTranslator):
         self, config: TranslatorConfig, checkpoint: Checkpoint | None = None, threads: int | None = None
     ) -> None:
         checkpoint = checkpoint or Checkpoint(config)
-        check_suitable(config, checkpoint)
+        if reason := unsuitable(config, checkpoint):
+            raise UnsupportedError(reason)
         device, _, index = resolve_device(config.device).partition(":")
         # Several batches at once use many cores better than many cores at one batch; a GPU takes one batch at a time.
         workers = (threads or torch.get_num_threads()) if device == "cpu" else 1

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from paranmt_hf.corpus.translation.checkpoint import Checkpoint
-from paranmt_hf.corpus.translation.ctranslate2 import CTranslate2Translator, UnsupportedError, check_suitable
+from paranmt_hf.corpus.translation.ctranslate2 import CTranslate2Translator, unsuitable
 from paranmt_hf.corpus.translation.transformers import TransformersTranslator
 from paranmt_hf.corpus.translation.translator import Dtype, Engine, Translator, TranslatorConfig
 
@@ -51,9 +51,7 @@ def _takes_ctranslate2(config: TranslatorConfig, checkpoint: Checkpoint) -> bool
     engine, certain = config.preferred_engine()
     if certain:
         return engine == "ctranslate2"
-    try:
-        check_suitable(config, checkpoint)
-    except UnsupportedError as reason:
+    reason = unsuitable(config, checkpoint)
+    if reason is not None:
         logger.info("%s; using transformers", reason)
-        return False
-    return True
+    return reason is None

@@ -9,7 +9,6 @@ from paranmt_hf.corpus.translation.beam import beam_search, diverse_beam_search,
 from paranmt_hf.corpus.translation.checkpoint import Checkpoint
 from paranmt_hf.corpus.translation.sampling import best_first, sample, uniforms
 from paranmt_hf.corpus.translation.translator import TranslatorConfig, default_batch_tokens, resolve_device
-from paranmt_hf.errors import InputError
 from paranmt_hf.hub.pretrained import read_encoder_decoder
 
 
@@ -23,8 +22,6 @@ class TransformersTranslator(BatchTranslator):
     def __init__(
         self, config: TranslatorConfig, checkpoint: Checkpoint | None = None, threads: int | None = None
     ) -> None:
-        if config.dtype == "int8":
-            raise InputError("dtype int8 needs `backend` ctranslate2, was transformers", option="backend")
         device = resolve_device(config.device)
         checkpoint = checkpoint or Checkpoint(config)
         batch_tokens = config.batch_tokens or default_batch_tokens(device)

@@ -15,8 +15,6 @@ from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.text.normal_form import normal_form
 
 NO_LETTER = "without a letter"  # Why such lines are dropped
-# A line with fewer capitals may be an acronym, such as NATO.
-LEAST_CAPITALS = 5
 
 
 def with_letters(batches: Iterable[pa.RecordBatch], report: Report) -> Iterator[pa.RecordBatch]:
@@ -33,9 +31,10 @@ def with_letters(batches: Iterable[pa.RecordBatch], report: Report) -> Iterator[
 
 
 def are_in_capitals(lines: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Mark the lines [line] in capitals: at least `LEAST_CAPITALS`, and no other letters."""
+    """Mark the lines [line] in capitals: at least five, and no other letters."""
     lines = normal_form(lines)
-    capitals = pc.greater_equal(pc.count_substring_regex(lines, r"\p{Lu}"), LEAST_CAPITALS)
+    # A line with fewer capitals may be an acronym, such as NATO.
+    capitals = pc.greater_equal(pc.count_substring_regex(lines, r"\p{Lu}"), 5)
     return pc.and_not(capitals, pc.match_substring_regex(lines, r"[\p{Ll}\p{Lo}]"))
 
 

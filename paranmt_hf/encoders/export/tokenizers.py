@@ -20,9 +20,7 @@ because a trigram with such a character has no row whichever it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
 from itertools import chain
 
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
@@ -64,30 +62,6 @@ def portable_tokenizer(part: Part) -> Tokenizer:
     return tokenizer
 
 
-@dataclass(frozen=True)
-class Spelling:
-    """Encoding of characters as digits."""
-
-    characters: Sequence[str]  # The characters that have a spelling; the last one is that of all others
-    digits: Sequence[str]  # The symbols that spellings are made of
-
-    @cached_property
-    def of(self) -> dict[str, str]:
-        """Digits of each character."""
-        base = len(self.digits)
-        return {
-            character: "".join(self.digits[number // base**place % base] for place in range(PLACES))
-            for number, character in enumerate(self.characters)
-        }
-
-    def groups(self, place: int) -> Iterator[tuple[str, str]]:
-        """For each digit, a pattern of the characters that have it at a given position."""
-        for digit in self.digits:
-            members = [character for character in self.characters if self.of[character][place] == digit]
-            if members:
-                yield digit, f"[{_escaped(members)}]"
-
-
 def trigram_tokenizer(units: Sequence[str]) -> Tokenizer:
     """Create the tokenizer of a trigram vocabulary; its ids are the rows of `text.character_ngrams`, for any text."""
     alphabet = alphabet_of(units)
@@ -95,14 +69,29 @@ def trigram_tokenizer(units: Sequence[str]) -> Tokenizer:
     known = set(alphabet)
     free = (chr(number) for number in SYMBOLS if chr(number) not in known)
     mark, other, second, third, *digits = (next(free) for _ in range(base + 4))
-    spelling = Spelling([*alphabet, other], digits)
-    steps = [
-        *_word_steps(mark, other),
-        _rule(f"[^{_escaped(alphabet)}]", other),
-        *_spelling_steps(spelling, second, third),
-        *_copying_steps(spelling, second, third),
-    ]
-    ids = {"".join(map(spelling.of.__getitem__, unit)): row for row, unit in enumerate(units) if row}
+    # The last character that has a spelling is that of all others.
+    spelling = {}
+    for number, character in enumerate([*alphabet, other]):
+        spelling[character] = "".join(digits[number // base**place % base] for place in range(PLACES))
+    steps = [*_word_steps(mark, other), _rule(f"[^{_escaped(alphabet)}]", other)]
+    # Replace each character by its digits, the last of them with empty places for those of the two characters that
+    # follow.
+    for place in range(PLACES):
+        for digit in digits:
+            members = [character for character, own in spelling.items() if own[place] == digit]
+            if members and place < PLACES - 1:
+                steps.append(_rule(f"(?=[{_escaped(members)}])", digit))
+            elif members:
+                steps.append(_rule(f"[{_escaped(members)}]", digit + second * PLACES + third * PLACES))
+    # Fill the empty places: what one for the next character gets is two spellings further on, at any of its places;
+    # and from one for the character after that it is as far to the place where the next character has the same copied
+    # already.
+    for empty in (second, third):
+        for digit in digits:
+            steps.append(_rule(f"{_escaped(empty)}(?=.{{{2 * PLACES - 1}}}{_escaped(digit)})", digit))
+    # Drop the last two characters, which start no trigram.
+    steps.append(_rule(f".{{{2 * PLACES}}}{_escaped(third)}{{{PLACES}}}", ""))
+    ids = {"".join(map(spelling.__getitem__, unit)): row for row, unit in enumerate(units) if row}
     tokenizer = Tokenizer(models.WordLevel({units[0]: 0, **ids}, unk_token=units[0]))
     tokenizer.normalizer = normalizers.Sequence(steps)
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(f".{{{3 * PLACES}}}"), behavior="isolated")
@@ -147,27 +136,3 @@ def _word_steps(mark: str, other: str) -> list[normalizers.Normalizer]:
         normalizers.Replace(mark, "'"),
         _rule(r"\s+", " "),
     ]
-
-
-def _spelling_steps(spelling: Spelling, second: str, third: str) -> list[normalizers.Normalizer]:
-    """Replace each character by its digits, with empty places for the digits of the two characters that follow."""
-    empty = second * PLACES + third * PLACES
-    steps = []
-    for place in range(PLACES - 1):
-        steps += [_rule(f"(?={group})", digit) for digit, group in spelling.groups(place)]
-    return [*steps, *(_rule(group, digit + empty) for digit, group in spelling.groups(PLACES - 1))]
-
-
-def _copying_steps(spelling: Spelling, second: str, third: str) -> list[normalizers.Normalizer]:
-    """Fill the empty places, and drop the last two characters, which start no trigram.
-
-    What an empty place for the next character gets is two spellings further on, at any of its places; and from
-    one for the character after that it is as far to the place where the next character has the same copied already.
-    """
-    distance = 2 * PLACES - 1
-    steps = [
-        _rule(f"{_escaped(empty)}(?=.{{{distance}}}{_escaped(digit)})", digit)
-        for empty in (second, third)
-        for digit in spelling.digits
-    ]
-    return [*steps, _rule(f".{{{2 * PLACES}}}{_escaped(third)}{{{PLACES}}}", "")]

@@ -76,11 +76,6 @@ def test_tables(rated, tmp_path, capsys):
     assert values == summarise_annotation(rated).to_json()
 
 
-def test_files_that_are_refused(rated, tmp_path, capsys):
-    fails(capsys, ["annotate", "table", rated, "--json", tmp_path], "is a folder; name a file")
-    fails(capsys, ["annotate", "table", rated, "--json", tmp_path / "no" / "t"], "there is no folder")
-
-
 def test_answers_of_two_computers_come_together(rated, tmp_path, capsys):
     other = tmp_path / "other"
     other.mkdir()

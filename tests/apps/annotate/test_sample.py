@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.apps.annotate.sample import (
-    TABLE_3_RANGES,
     AnnotationConfig,
     AnnotationSample,
     ScoreRange,
@@ -154,7 +153,7 @@ def test_settings():
 
 
 def test_the_ranges_of_the_paper():
-    ranges = given_ranges(TABLE_3_RANGES)
+    ranges = given_ranges(AnnotationConfig().ranges)
     assert [part.label for part in ranges] == ["(-0.1, 0.2]", "(0.2, 0.4]", "(0.4, 0.6]", "(0.6, 0.8]", "(0.8, 1.0]"]
     scores = np.array([-0.2, -0.1, -0.09, 0.2, 0.20001, 0.4, 0.6, 0.8, 1.0, 1.1, np.nan], np.float32)
     # An edge belongs to the lower range; what is on the lowest edge, or above the highest, is in none.

@@ -57,14 +57,6 @@ def test_aliases_are_names_of_the_model(vectors, unit):
     assert embedded(client, model=["small"]) == 400
 
 
-def test_any_model_is_answered_if_chosen(vectors, unit):
-    client = client_of(vectors, any_model=True)
-    assert np.array_equal(np.float32(embedded(client, model="text-embedding-ada-002")), unit)
-    assert client.get("/v1/models/anything").json()["id"] == "anything"
-    assert [model["id"] for model in client.get("/v1/models").json()["data"]] == NAMES
-    assert embedded(client, model=3) == 400
-
-
 def test_one_model_by_its_name(vectors):
     client = client_of(vectors)
     for path in ("/v1/models/small", "/v1/models/you/word", "/v1/models/you%2Fword", "/v1/models/small/"):

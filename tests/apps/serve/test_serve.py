@@ -278,9 +278,8 @@ def test_a_token_that_is_none(tmp_path, monkeypatch, text):
     file.write_text(text)
     for path in (file, None):
         monkeypatch.setenv(TOKEN_VARIABLE, text)
-        with pytest.raises(InputError) as error:
+        with refused("token_file" if path else None) as error:
             serve_encoder("small", port=0, token_file=path)
-        assert error.value.option == ("token_file" if path else None)
         assert not text.strip() or text not in str(error.value)
 
 
@@ -294,9 +293,8 @@ def test_bad_places(tmp_path):
             ({"port": 0, "host": "203.0.113.7"}, "host"),
             ({"port": 0, "host": "no such host"}, "host"),
         ):
-            with pytest.raises(InputError) as error:
+            with refused(option):
                 serve_encoder("small", **options)
-            assert error.value.option == option
     with pytest.raises(InputError):
         serve_encoder(str(tmp_path / "none"), port=0)
     with pytest.raises(InputError):

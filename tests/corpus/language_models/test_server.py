@@ -140,7 +140,6 @@ class TestFailures:
         "reply",
         [
             failure(503, "busy"),
-            failure(429, "exceeded", code="insufficient_quota"),
             failure(400, "bad words"),
             Reply("A man.", half=True),
             Reply("A man.", stall=0.3),
@@ -164,6 +163,12 @@ class TestFailures:
         with serving(lambda *_: trouble) as server, refused():
             server_of(server, max_retries=2).ask("x")
         assert sum(server.asked.values()) == 3
+
+    @pytest.mark.parametrize("reply", [failure(429, "exceeded", code="insufficient_quota"), failure(402, "none left")])
+    def test_without_credit_nothing_is_tried_again(self, reply):
+        with serving(lambda *_: reply) as server, refused() as caught:
+            server_of(server, max_retries=9).ask("x")
+        assert sum(server.asked.values()) == 1 and "no credit left" in str(caught.value)
 
     def test_an_answer_that_is_none_is_asked_for_again(self):
         """Some routers answer with status 200 and an error in place of the choices."""

@@ -10,7 +10,6 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from paranmt_hf.corpus.parsing import link_grammar
 from paranmt_hf.corpus.parsing.link_grammar import LinkGrammar
 from paranmt_hf.corpus.parsing.parsers import open_parser, parse_sentences
 from paranmt_hf.corpus.parsing.tree_file import TreeFile
@@ -129,7 +128,11 @@ def test_many_sentences_of_a_file(tmp_path):
     path.write_text("".join(f"{sentence}\t(S {number})\n" for number, sentence in enumerate(sentences)))
     wanted = [*sentences[::7], "none of these"]
     expected = [f"(S {sentences.index(each)})" if each in sentences else None for each in wanted]
-    assert parse_sentences(TreeFile(path), wanted) == expected
+    parser, keep = TreeFile(path), tmp_path / "kept.tsv"
+    assert parse_sentences(parser, wanted) == expected
+    assert "_index" not in vars(parser), "the file is read as a stream, and not copied"
+    assert list(map(str, parser.trees(wanted[:50]))) == expected[:50]
+    assert parse_sentences(parser, wanted, keep=keep) == parse_sentences(parser, wanted, keep=keep) == expected
 
 
 PROGRAM = r"""#!/bin/sh
@@ -156,13 +159,12 @@ def program(tmp_path, monkeypatch):
     path.write_text(PROGRAM)
     path.chmod(0o755)
     monkeypatch.setenv("PATH", f"{path.parent}:/usr/bin:/bin")
-    monkeypatch.setattr(link_grammar, "GRACE", 1)
     return path
 
 
 @pytest.mark.slow
 def test_a_program_that_hangs_and_dies(program):
-    parser = LinkGrammar(seconds=1, processes=2)
+    parser = LinkGrammar(seconds=1, processes=2, grace=1)
     assert parser.name == "link-grammar 9.8, at most 1 s for a sentence"
     given = ["a b", "none", "", " ", "hang", "c", "die", "odd", "!help", "d  e\nf"]
     # Each comes back in its place; what hangs, dies or is no tree has none, and the next one has its tree again.
@@ -195,7 +197,7 @@ def test_a_program_that_does_not_start(program):
 @pytest.mark.parametrize("parser", ["link-grammar", "stanza", "stanford"])
 def test_parsers_that_are_not_there(monkeypatch, tmp_path, parser):
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("paranmt_hf.util.optional.available", lambda package: False)
+    monkeypatch.setitem(sys.modules, "stanza", None)
     with pytest.raises(InputError):
         open_parser(parser)
 

@@ -3,12 +3,24 @@
 import gzip
 import lzma
 import unicodedata
+from contextlib import contextmanager
 
 import pyarrow as pa
+import pytest
 
+from paranmt_hf.corpus.reading import arrow_tables, lines
 from paranmt_hf.corpus.reading.readers import LineFiles, Report
 
 BOM = b"\xef\xbb\xbf"
+
+
+@contextmanager
+def in_blocks(size, rows=10_000):
+    """Read files in blocks of another size, bytes, and Parquet in other numbers of rows: the result is the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name, value in ((lines, "BLOCK_BYTES", size), (arrow_tables, "BLOCK_ROWS", rows)):
+            patch.setattr(module, name, value)
+        yield
 
 
 def is_space(character):

@@ -51,6 +51,8 @@ def test_formats_of_single_files(tmp_path):
         "semicolons.csv": b'"left; side";right side\n"more; text";"end"\n',
         "ragged.tsv": b"a b\tc d\ne f\tg h\ti j\n",
         "ragged.csv": b"k l,m n\no p,q r,s t\n",
+        "indented.json": json.dumps({"data": [{"a": "u v"}, {"a": ["w x"]}]}, indent=2).encode(),
+        "lines.json": b'{"a": "y z"}\n\n{"a": "z z"}\n',
     }
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
@@ -59,7 +61,7 @@ def test_formats_of_single_files(tmp_path):
     assert set(found.texts) == {
         "of bzip2", "of xz", "behind zeros", "of zstandard", "of packed json", "one", "two", 'He said "no".',
         "with tab", "left; side", "right side", "more; text", "end", "a b", "c d", "e f", "g h", "i j", "k l", "m n",
-        "o p", "q r", "s t",
+        "o p", "q r", "s t", "u v", "w x", "y z", "z z",
     }  # fmt: skip
 
 
@@ -75,14 +77,6 @@ def test_quotes_that_are_text_in_csv(tmp_path):
     assert expected <= set(found.texts)
 
 
-def test_json_on_several_lines(tmp_path):
-    (tmp_path / "a.json").write_text(json.dumps({"data": [{"a": "x y"}, {"a": ["z"]}]}, indent=2), encoding="utf8")
-    (tmp_path / "b.json").write_text('{"a": "first"}\n\n{"a": "second"}\n', encoding="utf8")
-    found = read_sentences(tmp_path)
-    assert not found.unread
-    assert found.texts == ["first", "second", "x y", "z"]
-
-
 def test_what_is_not_read_is_said(tmp_path):
     (tmp_path / "good.txt").write_text("A dog.\n", encoding="utf8")
     (tmp_path / "model.bin").write_bytes(b"\0\1")
@@ -90,8 +84,12 @@ def test_what_is_not_read_is_said(tmp_path):
     (tmp_path / "bad.jsonl").write_text("{", encoding="utf8")
     (tmp_path / "bad.txt.gz").write_bytes(b"none")
     (tmp_path / "README.md").write_text("All about it", encoding="utf8")
+    packed = bytearray(gzip.compress(b"a sentence that is packed\n" * 50))
+    # A block of a kind that there is none of.
+    packed[10] = 0xFF
+    (tmp_path / "damaged.txt.gz").write_bytes(packed)
     unread = {name.rpartition("/")[2]: reason for name, reason in read_sentences(tmp_path).unread.items()}
-    assert set(unread) == {"model.bin", "bad.parquet", "bad.jsonl", "bad.txt.gz", "README.md"}
+    assert set(unread) == {"model.bin", "bad.parquet", "bad.jsonl", "bad.txt.gz", "README.md", "damaged.txt.gz"}
     assert all(reason and str(tmp_path) not in reason for reason in unread.values())
 
 
@@ -133,14 +131,3 @@ def test_any_bytes_are_read_or_named(content, name):
         found = read_sentences(folder)
         assert len(found.files) + len(found.unread) == 2
         assert "good" in found.texts
-
-
-def test_a_damaged_archive_is_named(tmp_path):
-    packed = bytearray(gzip.compress(b"a sentence that is packed\n" * 50))
-    # A block of a kind that there is none of.
-    packed[10] = 0xFF
-    (tmp_path / "damaged.txt.gz").write_bytes(packed)
-    (tmp_path / "good.txt").write_text("A good sentence .\n", encoding="utf8")
-    found = read_sentences(tmp_path)
-    assert found.texts == ["A good sentence ."]
-    assert list(found.unread) == [str(tmp_path / "damaged.txt.gz")]

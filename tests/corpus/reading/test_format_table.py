@@ -16,7 +16,7 @@ from paranmt_hf.corpus.reading.sentences import SentenceSources, open_sentences
 from paranmt_hf.corpus.statistics.sampling import open_corpus
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sts_data import read_sts
-from paranmt_hf.paraphrase.augment import LabelledColumns, read_labelled
+from paranmt_hf.paraphrase.augment import LabelledColumns, LabelledSentences
 from paranmt_hf.search.dedup import dedup
 from paranmt_hf.text.word_vectors import read_vectors
 from tests.corpus.reading.table_formats import FORMATS, LANGUAGES, LINES, NAMED, NUMBERED, SIDE
@@ -124,7 +124,8 @@ def vectors(path, kind, write):
 
 def augment(path, kind, write):
     columns = LabelledColumns("1", "3") if kind == NUMBERED else LabelledColumns("reference", "label")
-    return [(row["source"], int(row["label"])) for row in read_labelled(path, columns).rows.to_pylist()]
+    (rows,) = LabelledSentences.open(path, columns).tables()
+    return [(row["source"], int(row["label"])) for row in rows.to_pylist()]
 
 
 SENTENCES, PAIRS = FIRST, list(zip(FIRST, SECOND, strict=True))

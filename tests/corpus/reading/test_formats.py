@@ -125,9 +125,8 @@ def test_a_dataset_on_disk(tmp_path):
     assert read(found)[0] == WANTED
     datasets.DatasetDict({"train": datasets.Dataset.from_dict(columns())}).save_to_disk(str(tmp_path / "splits"))
     for folder in ("splits", "."):
-        with pytest.raises(InputError) as caught:
+        with refused(path=tmp_path / folder):
             open_table(tmp_path / folder)
-        assert caught.value.path == tmp_path / folder
 
 
 @pytest.mark.parametrize("padding", [0, 4, 1000])
@@ -248,6 +247,5 @@ def test_columns_that_hold_all_rows_are_no_row_if_one_is_named(tmp_path):
 )
 def test_a_broken_row_is_refused_with_its_line(tmp_path, name, content, line):
     (tmp_path / name).write_text(content)
-    with refused() as caught:
+    with refused(path=tmp_path / name):
         read(TableFiles([tmp_path / name], {"a": "left", "b": "right"}))
-    assert caught.value.path == tmp_path / name

@@ -6,8 +6,8 @@ import pytest
 
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.readers import TableFiles
-from paranmt_hf.errors import InputError
 from tests.corpus.reading.bitexts import read, write
+from tests.refused import refused
 
 SENTENCES = ["A man is riding a horse .\tA person rides a horse .", "Two dogs run on the grass .\tDogs are running ."]
 
@@ -153,6 +153,5 @@ def test_names_of_csv(tmp_path, content, names):
 def test_a_blank_line_1_is_refused(tmp_path):
     for name in ("t.csv", "t.tsv"):
         (tmp_path / name).write_text("\nleft,right\ta\n")
-        with pytest.raises(InputError) as caught:
+        with refused(path=tmp_path / name):
             open_table(tmp_path / name)
-        assert caught.value.path == tmp_path / name

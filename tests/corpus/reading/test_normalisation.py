@@ -10,11 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.reading import arrow_tables as parquet_table
-from paranmt_hf.corpus.reading import lines as reading
 from paranmt_hf.corpus.reading.normalisation import decode, normalise, read_numbers
 from paranmt_hf.corpus.reading.readers import LineFiles, TableFiles
-from tests.corpus.reading.bitexts import BOM, COMPRESS, lines_of, oracle, plain, read
+from tests.corpus.reading.bitexts import BOM, COMPRESS, in_blocks, lines_of, oracle, plain, read
 from tests.refused import refused
 
 # Arrow may know characters that the Unicode version of this Python does not.
@@ -154,8 +152,7 @@ def test_line_files_equal_plain_python(tmp_path_factory, pairs, chosen):
     files = {name: folder / f"{name}{chosen['suffix']}" for name in ("left", "right")}
     for path, content in zip(files.values(), contents, strict=True):
         path.write_bytes(COMPRESS[chosen["suffix"]](content))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "BLOCK_BYTES", chosen["block"])
+    with in_blocks(chosen["block"]):
         rows, report = read(LineFiles(files, max_characters=8), chosen["rows"])
     expected, dropped = oracle(zip(*sides, strict=True), 8)
     assert (rows, report.dropped, report.read) == (expected, dropped, len(sides[0]))
@@ -173,8 +170,7 @@ def test_tab_files_equal_plain_python(tmp_path_factory, fields, order, chosen):
     content = content_of([b"\t".join(row) for row in [(b"7", b"7", b"7"), *fields]], chosen)
     path.write_bytes(COMPRESS[chosen["suffix"]](content))
     columns = dict(zip(["a", "b", "c"], map(str, order), strict=True))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "BLOCK_BYTES", chosen["block"])
+    with in_blocks(chosen["block"]):
         rows, report = read(TableFiles([path], columns, optional=["b"], max_characters=8), chosen["rows"])
     parsed = [line.split(b"\t") for line in lines_of(content)]
     expected, dropped = oracle(([row[n - 1] for n in order] for row in parsed), 8, optional=[1])
@@ -193,8 +189,7 @@ def test_parquet_files_equal_plain_python(tmp_path_factory, pairs, block, rows):
         ),
         path,
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parquet_table, "BLOCK_ROWS", block)
+    with in_blocks(1 << 20, rows=block):
         found, report = read(TableFiles([path], {"b": "b", "a": "a"}, optional=["a"], max_characters=8), rows)
     expected, dropped = oracle(([b or b"", a or b""] for a, b in pairs), 8, optional=[1])
     assert (found, report.dropped) == (expected, dropped)

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.reading import lines as reading
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.reading.phrases import PhraseFiles, features_of, read_word_scores
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.errors import InputError
+from tests.corpus.reading.bitexts import in_blocks
 from tests.refused import refused
 
 FEATURES = "PPDB2.0Score={} PPDB1.0Score=9.5 p(e|f)=0.25 Abstract=0 AGigaSim=NA"
@@ -105,12 +105,12 @@ def test_a_list_of_words(tmp_path):
     assert report.dropped == {"empty": 1}
 
 
-def test_blocks_and_files_change_nothing(tmp_path, monkeypatch):
+def test_blocks_and_files_change_nothing(tmp_path):
     lines = [TWO.format(f"w{n}", f"v{n}", n) for n in range(50)]
     one = write(tmp_path / "one", *lines)
     whole = read(one, score="PPDB2.0Score")[0]
-    monkeypatch.setattr(reading, "BLOCK_BYTES", 100)
-    assert read(one, score="PPDB2.0Score")[0] == whole
+    with in_blocks(100):
+        assert read(one, score="PPDB2.0Score")[0] == whole
     halves = [write(tmp_path / f"{n}.gz", *lines[25 * n : 25 * n + 25]) for n in range(2)]
     batches = list(PhraseFiles(halves, score="PPDB2.0Score").batches(Report(), rows=7))
     assert [row for batch in batches for row in batch["reference"].to_pylist()] == [row[1] for row in whole]

@@ -78,18 +78,18 @@ def test_other_data_on_the_hub_needs_columns(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("sources", "columns", "message"),
+    ("sources", "columns", "option"),
     [
-        ([], None, "nothing to train on"),
-        (["nothing.txt"], None, "no such file"),
-        (["nothing.parquet"], None, "no such file"),
-        (["table.parquet"], ["other"], "other"),
-        (["table.tsv"], None, "has several columns of text"),
+        ([], None, None),
+        (["nothing.txt"], None, None),
+        (["nothing.parquet"], None, None),
+        (["table.parquet"], ["other"], "columns"),
+        (["table.tsv"], None, "columns"),
     ],
 )
-def test_sources_that_are_none(tmp_path, monkeypatch, sources, columns, message):
+def test_sources_that_are_none(tmp_path, monkeypatch, sources, columns, option):
     monkeypatch.chdir(tmp_path)
     pq.write_table(pa.table({"number": [1], "line": ["e"]}), "table.parquet")
     (tmp_path / "table.tsv").write_text("a\tb\n")
-    with pytest.raises(InputError, match=message):
+    with refused(option):
         sentences(SentenceSources(sources, columns))

@@ -1,6 +1,5 @@
 """TMX files as OPUS, translation tools and gettext's converters write them."""
 
-import gzip
 import tracemalloc
 
 import pytest
@@ -66,11 +65,6 @@ def test_other_encodings(tmp_path, encoding):
     assert rows(table, "cs")[0] == ("Dobrý den.",)
 
 
-def test_a_compressed_file(tmp_path):
-    (tmp_path / "x.tmx.gz").write_bytes(gzip.compress(OPUS.encode()))
-    assert len(rows(TmxTable(tmp_path / "x.tmx.gz"), "cs")) == 2
-
-
 def test_the_format_is_found_by_the_root(tmp_path):
     assert TmxTable.matches(
         "x", b'<?xml version="1.0"?>\n<!-- a note -->\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n<tmx version="1.4">'
@@ -121,9 +115,8 @@ def test_codes_of_regions(tmp_path):
     # Neither may be chosen for the user, on any side: the rows of the other would be lost.
     both = TmxTable(write_text(path, memory(unit(cs="pes", en="dog"), unit(cs="dům", en_US="house"))))
     for language in ("en", "cs"):
-        with refused("columns", path=path) as error:
+        with refused("columns", path=path):
             both.pair_of(language)
-        assert (error.value.option, error.value.path) == ("columns", path)
     several = TmxTable(write_text(path, memory(unit(en_GB="lift", en_US="elevator"))))
     with refused("columns", path=path):
         rows(several, "en")
@@ -176,9 +169,8 @@ def test_properties_and_notes_are_no_text(tmp_path):
 )
 def test_what_is_refused(tmp_path, text):
     path = write_text(tmp_path / "x.tmx", text)
-    with pytest.raises(InputError) as error:
+    with refused(path=path):
         rows(TmxTable(path), "en")
-    assert error.value.path == path
 
 
 def test_no_other_file_is_read(tmp_path):

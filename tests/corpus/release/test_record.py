@@ -89,13 +89,11 @@ def test_damage_is_named(record, tmp_path, change):
 
 
 def test_what_is_no_record(tmp_path):
-    with refused():
-        ReleaseRecord.read(tmp_path, "it")
-    with refused():
-        ReleaseRecord.read(tmp_path / "nothing", "it")
-    (tmp_path / RELEASE_RECORD).write_text("{")
-    with refused():
-        ReleaseRecord.read(tmp_path, "it")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / RELEASE_RECORD).write_text("{")
+    for name in (".", "nothing", "broken"):
+        with refused():
+            ReleaseRecord.read(tmp_path / name, "it")
 
 
 DATASET = "org/corpus"

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.reading.readers import TableFiles
-from paranmt_hf.corpus.release import release as release_module
 from paranmt_hf.corpus.release.builder import ParaNMTBuilder
-from paranmt_hf.corpus.release.release import read_record, read_tables, release_files, write_release
+from paranmt_hf.corpus.release.release import read_record, read_tables, release_files, write_files, write_release
 from paranmt_hf.corpus.release.release_card import release_card
 from paranmt_hf.corpus.release.release_run import ReleaseConfig
 from paranmt_hf.corpus.release.schema import arrow_schema
@@ -134,16 +133,14 @@ def test_release_by_hand(folder):
     assert sample.num_rows == 1000
 
 
-def test_files_are_cut_at_the_size(tmp_path, monkeypatch):
-    monkeypatch.setattr(release_module, "ROW_GROUP_ROWS", 40)
-    monkeypatch.setattr(release_module, "MAX_SHARD_BYTES", 40_000)
+def test_files_are_cut_at_the_size(tmp_path):
     generator = np.random.default_rng(0)
     rows = make_rows(1000)
     noise = pa.array([generator.bytes(100).hex() for _ in range(1000)])
     rows = rows.set_column(1, "reference", noise)
-    write_release([rows], tmp_path)
-    files = release_files(tmp_path)
-    assert len(files) > 2
+    rows = rows.select(arrow_schema().names).cast(arrow_schema())
+    files = write_files([rows], tmp_path / "data", rows.schema, group_rows=40, max_bytes=40_000)
+    assert len(files) > 2 and release_files(tmp_path) == files
     assert files[0].name == f"train-00000-of-{len(files):05d}.parquet"
     assert max(path.stat().st_size for path in files) <= 40_000
     assert pa.concat_tables(read_tables(files))["reference"].to_pylist() == noise.to_pylist()
@@ -193,11 +190,8 @@ def test_builder_gives_the_release(folder, tmp_path, processes):
         built = builder.as_dataset(split="train")
         released = pa.concat_tables(read_tables(release_files(folder, config)))
         assert built.with_format("arrow")[:].to_pylist() == released.to_pylist()
-
-
-def test_builder_takes_plain_parquet_files(folder, tmp_path):
-    files = [str(path) for path in release_files(folder)]
-    builder = ParaNMTBuilder(data_files={"train": files}, cache_dir=str(tmp_path))
+    files = {"train": [str(path) for path in release_files(folder)]}
+    builder = ParaNMTBuilder(data_files=files, cache_dir=str(tmp_path))
     builder.download_and_prepare()
     assert builder.as_dataset(split="train").num_rows == 1000
 
@@ -251,14 +245,19 @@ def body(card):
     return re.sub(r"```.*?```", "", text, flags=re.DOTALL)
 
 
+@pytest.mark.parametrize("made_by", ["people", "machine", None])
+def test_cards(tmp_path, golden, made_by):
+    """Of pairs that people wrote, that a machine wrote, and that nobody knows where from."""
+    folder = make(tmp_path / "corpus", made_by=made_by).folder
+    golden(f"corpus-{made_by or 'unknown'}.md", (folder / "README.md").read_text(encoding="utf8"))
+
+
 def test_pairs_that_people_wrote(tmp_path):
     record = make(tmp_path / "corpus", made_by="people").record
     assert record.settings["pairs"]["made_by"] == "people"
     assert "translation_score" not in record.columns
     card = (tmp_path / "corpus" / "README.md").read_text()
     assert not OF_MACHINES.findall(body(card)), body(card)
-    assert "Each pair is two sentences that people wrote" in card
-    assert "second sentence of the pair, written by people" in card
     top = yaml.safe_load(card.split("---\n")[1])
     assert top["language_creators"] == ["found"] and "back-translation" not in top["tags"]
     schema = pq.read_schema(tmp_path / "corpus" / "data" / "train-00000-of-00001.parquet")
@@ -266,17 +265,12 @@ def test_pairs_that_people_wrote(tmp_path):
     assert publish(tmp_path / "corpus", "org/corpus", dry_run=True).left_here == []
 
 
-def test_pairs_of_a_machine_and_pairs_that_nobody_knows(tmp_path):
-    make(tmp_path / "machine", made_by="machine")
-    card = (tmp_path / "machine" / "README.md").read_text()
-    assert "The translations are a machine's" in card and "machine-generated" in card
-    assert "best hypothesis" not in card
+def test_pairs_that_nobody_knows(tmp_path):
     record = make(tmp_path / "unknown").record
     # The record is that of releases before there was a choice, which are still taken for built.
     assert "made_by" not in record.settings["pairs"]
     card = (tmp_path / "unknown" / "README.md").read_text()
     assert not OF_MACHINES.findall(body(card)), body(card)
-    assert "it was not stated who or what wrote the second sentences" in card
     with refused("made_by"):
         make(tmp_path / "other", made_by="me")
 

@@ -9,7 +9,6 @@ import pytest
 from datasets import load_dataset
 
 from paranmt_hf import stream
-from paranmt_hf.corpus.release import release
 from tests.hub.releases import make_release
 from tests.refused import refused
 
@@ -41,10 +40,9 @@ else:
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(release, "ROW_GROUP_ROWS", ROWS // 10)
-        folder = make_release(tmp_path_factory.mktemp("release") / "corpus", ROWS)
+    folder = make_release(tmp_path_factory.mktemp("release") / "corpus", ROWS)
     (file,) = (folder / "data").glob("*.parquet")
+    pq.write_table(pq.read_table(file), file, row_group_size=ROWS // 10)
     assert pq.read_metadata(file).num_row_groups == 10
     return folder
 

@@ -13,6 +13,7 @@ from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
 from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
+from tests.refused import refused
 from tests.toys import LOCAL
 
 PAIRS = [("A man plays the guitar.", "A man is playing a guitar."), ("It rains.", "I have a red car."), ("a", "b")]
@@ -29,68 +30,52 @@ def imported(tmp_path):
     return make
 
 
-def column(folder):
-    return pq.read_table(folder / "data")["para_probability"].to_numpy()
+def column(folder, name="para_probability"):
+    return pq.read_table(folder / "data")[name].to_numpy()
+
+
+def prior_of(folder):
+    return json.loads((folder / "build.json").read_text())["settings"]["columns"]["para_probability"]["prior"]
 
 
 @pytest.mark.slow
-def test_values_are_those_of_the_encoder(imported):
-    encoder = load("small")
-    wanted = encoder.probability(*map(list, zip(*PAIRS, strict=True)))
-    made, added = imported("made", add=["para_probability"]), imported("added")
-    rescore(added, add=["para_probability"], engine=LOCAL)
-    np.testing.assert_allclose(column(made), wanted, atol=1e-3)
-    np.testing.assert_array_equal(column(made), column(added))
-    assert json.loads((made / "build.json").read_text())["settings"]["columns"]["para_probability"]["prior"] == 0.5
-    assert not rescore(added, add=["para_probability"], engine=LOCAL).fresh
-    rescore(added, add=["para_probability"], prior=0.1, engine=LOCAL)
-    np.testing.assert_allclose(
-        column(added), encoder.probability(*map(list, zip(*PAIRS, strict=True)), prior=0.1), atol=1e-3
-    )
-
-
-@pytest.mark.slow
-def test_another_prior_leaves_the_score(imported):
-    release = imported("one", add=["para_probability"], scorer="base")
-    scores = pq.read_table(release / "data")["para_score"]
-    rescore(release, prior=0.1, engine=LOCAL)
-    assert pq.read_table(release / "data")["para_score"] == scores
-    pairs = map(list, zip(*PAIRS, strict=True))
-    np.testing.assert_allclose(column(release), load("base").probability(*pairs, prior=0.1), atol=1e-3)
-
-
-@pytest.mark.slow
-def test_new_score_has_new_probabilities(imported, tmp_path):
-    release = imported("one", add=["para_probability"])
-    rescore(release, scorer="base", engine=LOCAL)
-    np.testing.assert_allclose(
-        column(release), load("base").probability(*map(list, zip(*PAIRS, strict=True))), atol=1e-3
-    )
-    (tmp_path / "vectors.txt").write_text("a 1 0\nit 0 1\n")
-    with pytest.raises(InputError):
-        rescore(release, scorer=tmp_path / "vectors.txt", engine=LOCAL)
-    with pytest.raises(InputError):
-        imported("two", add=["para_probability"], scorer=tmp_path / "vectors.txt")
-    other = imported("three", scorer=tmp_path / "vectors.txt")
-    with pytest.raises(InputError) as error:
-        rescore(other, add=["para_probability"], engine=LOCAL)
-    assert error.value.option == "scorer"
-
-
-@pytest.mark.slow
-def test_prior_stays_with_another_encoder(imported):
-    release, sides = imported("one", add=["para_probability"]), list(map(list, zip(*PAIRS, strict=True)))
+def test_each_scoring_gives_the_values_of_its_encoder(imported):
+    """A prior leaves the score, and stays with another encoder."""
+    release, sides = imported("added"), list(map(list, zip(*PAIRS, strict=True)))
     for options, name, prior in (
+        ({}, "small", 0.5),
         ({"prior": 0.1}, "small", 0.1),
         ({"scorer": "base"}, "base", 0.1),
         ({"scorer": "base", "prior": 0.7}, "base", 0.7),
     ):
-        assert rescore(release, **options, engine=LOCAL).fresh
+        before = column(release, "para_score").tolist()
+        assert rescore(release, add=["para_probability"], engine=LOCAL, **options).fresh
         np.testing.assert_allclose(column(release), load(name).probability(*sides, prior=prior), atol=1e-3)
-    assert not rescore(release, add=["para_probability"], scorer="base", engine=LOCAL).fresh
-    with pytest.raises(InputError) as error:
-        rescore(imported("two"), prior=0.1, engine=LOCAL)
-    assert error.value.option == "prior"
+        assert prior_of(release) == prior
+        assert (column(release, "para_score").tolist() == before) == (options != {"scorer": "base"})
+        assert not rescore(release, add=["para_probability"], engine=LOCAL, **options).fresh
+    made = imported("made", add=["para_probability"], scorer="base")
+    np.testing.assert_array_equal(rescored(made, prior=0.7), column(release))
+
+
+def rescored(folder, **options):
+    rescore(folder, engine=LOCAL, **options)
+    return column(folder)
+
+
+@pytest.mark.slow
+def test_what_has_no_probability_is_refused(imported, tmp_path):
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("a 1 0\nit 0 1\n")
+    release, other = imported("one", add=["para_probability"]), imported("three", scorer=vectors)
+    with pytest.raises(InputError):
+        rescore(release, scorer=vectors, engine=LOCAL)
+    with pytest.raises(InputError):
+        imported("two", add=["para_probability"], scorer=vectors)
+    with refused("scorer"):
+        rescore(other, add=["para_probability"], engine=LOCAL)
+    with refused("prior"):
+        rescore(imported("four"), prior=0.1, engine=LOCAL)
 
 
 def test_selection_by_probability(imported, tmp_path):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from paranmt_hf.corpus.selection.column_files import ColumnFile
 from paranmt_hf.corpus.selection.minhash import MinHash, Shingler, jaccard
 from paranmt_hf.corpus.selection.near_duplicates import CandidateFiles, NearDuplicateSearch, decide_pairs, sharing
-from paranmt_hf.corpus.selection.repeated_rows import FirstCopies, FirstOfLike, sides_of
+from paranmt_hf.corpus.selection.repeated_rows import FirstCopies, FirstOfLike, compared_columns
 from paranmt_hf.text.definitions import words
 from paranmt_hf.util.progress import Progress
 
@@ -38,7 +38,7 @@ def test_the_first_copy_by_id_is_kept(tmp_path, compared):
     sides[0][:3], sides[1][:3] = ["a b", "a", "A"], ["c", "b c", "b c"]
     table = pa.table({"id": np.arange(3000) * 2 + 5, "reference": sides[0], "translation": sides[1]})
     first: dict[tuple[str, ...], int] = {}
-    keys = zip(*(table[name].to_pylist() for name in sides_of(compared)), strict=True)
+    keys = zip(*(table[name].to_pylist() for name in compared_columns(compared)), strict=True)
     rows = list(zip(table["id"].to_pylist(), keys, strict=True))
     for row, key in rows:
         first.setdefault(key, row)

@@ -110,9 +110,6 @@ def test_select_reports_items_and_sets(made, tmp_path):
     assert {(row["item"], row["item_set"]) for row in others} == {(item, "sets/items.txt")}
 
 
-def test_bad_settings():
-    for wrong in ({"item_similarity": 0.0}, {"item_similarity": 2.0}, {"decontaminate_by": ("words",)}):
-        with pytest.raises(InputError):
-            ReleaseFilter(**wrong)
+def test_an_encoder_of_another_language():
     with pytest.raises(InputError):
         NotParaphrased(evaluation(["wir fahren nach Bremen"]), NamedEncoder(), language="de")

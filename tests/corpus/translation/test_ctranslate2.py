@@ -2,6 +2,7 @@
 
 import logging
 import os
+import sys
 import threading
 import time
 
@@ -12,12 +13,10 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSeq2SeqLM, BartConfig, BartForConditionalGeneration
 
 from paranmt_hf.corpus.translation import ctranslate2 as engine
-from paranmt_hf.corpus.translation import translator as translator_module
 from paranmt_hf.corpus.translation.checkpoint import Checkpoint
 from paranmt_hf.corpus.translation.ctranslate2 import CTranslate2Translator, UnsupportedError
 from paranmt_hf.corpus.translation.engines import load_translator, translator_identity
 from paranmt_hf.corpus.translation.transformers import TransformersTranslator
-from paranmt_hf.util import optional
 from tests.corpus.translation.tiny_models import (
     FAMILIES,
     SENTENCES,
@@ -127,13 +126,13 @@ class TestChoice:
         assert translator.identity["dtype"] == "float32"
 
     def test_auto_without_the_package(self, folders, monkeypatch):
-        monkeypatch.setattr(translator_module, "available", lambda package: False)
+        monkeypatch.setitem(sys.modules, "ctranslate2", None)
         settings = config(folders / "marian")
         assert isinstance(load_translator(settings, 1), TransformersTranslator)
         assert translator_identity(settings)["backend"] == "transformers"
 
     def test_the_missing_package_is_named(self, folders, monkeypatch):
-        monkeypatch.setattr(optional, "available", lambda package: False)
+        monkeypatch.setitem(sys.modules, "ctranslate2", None)
         with refused():
             load(folders / "marian", backend="ctranslate2")
 
@@ -142,7 +141,7 @@ class TestChoice:
         settings = config(folders / "marian", dtype="bfloat16")
         assert isinstance(load_translator(settings, 1), TransformersTranslator)
         assert "dtype 'bfloat16'" in caplog.text
-        with pytest.raises(UnsupportedError, match="dtype 'bfloat16' is not one that CTranslate2 can use on this cpu"):
+        with refused(kind=UnsupportedError):
             load(folders / "marian", dtype="bfloat16", backend="ctranslate2")
 
     def test_int8_means_ctranslate2(self, folders):
@@ -160,20 +159,20 @@ class TestRefusals:
         BartForConditionalGeneration(
             BartConfig(**sizes, encoder_attention_heads=1, decoder_attention_heads=1)
         ).save_pretrained(marian)
-        with pytest.raises(UnsupportedError, match="takes marian and m2m_100 models, and 'marian' is a bart model"):
+        with refused(kind=UnsupportedError):
             load(marian, backend="ctranslate2")
         assert translator_identity(config(marian))["backend"] == "transformers"
 
     def test_padding_that_is_not_last(self, tmp_path):
         """The converter would cut off another symbol."""
         make_marian(tmp_path, pad_last=False)
-        with pytest.raises(UnsupportedError, match="padding symbol last"):
+        with refused(kind=UnsupportedError):
             load(tmp_path, backend="ctranslate2")
         assert isinstance(load(tmp_path), TransformersTranslator)
 
     def test_two_vocabularies(self, marian):
         change_configuration(marian, share_encoder_decoder_embeddings=False)
-        with pytest.raises(UnsupportedError, match="one vocabulary for both sides"):
+        with refused(kind=UnsupportedError):
             load(marian, backend="ctranslate2")
 
     def test_a_trained_start_symbol(self, marian):

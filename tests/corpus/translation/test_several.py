@@ -7,8 +7,7 @@ import torch
 from transformers import AutoModelForSeq2SeqLM, GenerationConfig
 from transformers.modeling_outputs import Seq2SeqLMOutput
 
-from paranmt_hf.corpus.translation import beam
-from paranmt_hf.corpus.translation.beam import EncodedBatch, beam_search
+from paranmt_hf.corpus.translation.beam import EncodedBatch, beam_search, encode, score
 from paranmt_hf.corpus.translation.engines import translator_identity
 from paranmt_hf.corpus.translation.sampling import sample_token, uniforms
 from paranmt_hf.corpus.translation.transformers import TransformersTranslator
@@ -94,13 +93,17 @@ class TestBest:
 
 class TestDiverse:
     @pytest.mark.slow
-    @pytest.mark.parametrize("bound", [None, 1])
-    def test_scores_are_those_of_the_model_alone(self, folders, monkeypatch, bound):
-        """However few rows memory lets it score at once."""
-        if bound:
-            monkeypatch.setattr(beam, "MAX_LOGITS", bound)
+    def test_scores_are_those_of_the_model_alone(self, folders):
         translator = load(folders / "marian", beam=6, hypotheses=3, beam_groups=3, diversity=2.0)
         check_scores(translator, folders / "marian", SENTENCES[:4], 3)
+
+    def test_scores_do_not_depend_on_how_many_rows_are_scored_at_once(self, folders):
+        translator = load(folders / "marian", beam=2)
+        point = translator._checkpoint
+        limits = {"pad": point.pad, "start": point.start, "ends": [point.end], "longest": LIMIT}
+        batch = encode(translator._model, point.encode(SENTENCES[:4]), **limits)
+        targets, _ = beam_search(batch, beams=2)
+        assert score(batch, targets, most_logits=1) == pytest.approx(score(batch, targets), abs=1e-5)
 
     @pytest.mark.slow
     def test_they_share_fewer_words_than_the_best(self, folders):

@@ -273,11 +273,6 @@ class TestRefusals:
             TransformersTranslator(TranslatorConfig(str(folders / "marian"), device="cuda:99"))
         assert caught.value.option == "device"
 
-    def test_int8(self, folders):
-        with pytest.raises(InputError) as caught:
-            TransformersTranslator(TranslatorConfig(str(folders / "marian"), dtype="int8"))
-        assert caught.value.option == "backend"
-
 
 @pytest.mark.slow
 def test_real_captions_are_translated_as_generate_does(captions):
