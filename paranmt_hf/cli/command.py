@@ -113,7 +113,9 @@ class Command:
         names = [option.name for option in found]
         names += {option.group.name for option in found if option.group}
         if twice := {name for name in names if names.count(name) > 1}:
-            raise TypeError(f"{self.target} has two options {', '.join(sorted(twice))}; mark a parameter as Prefixed")
+            raise TypeError(
+                f"{self.target} has two options {', '.join(sorted(twice))}; rename one, or mark a parameter as Prefixed"
+            )
         return sorted(found, key=lambda option: not option.positional)
 
     @cached_property

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 UnitKind = Literal["word", "trigram", "ngram"]
 
+PARANMT = "ParaNMT-50M (Wieting and Gimpel 2018, section 4)"
 PARAGRAM = "PARAGRAM-PHRASE (Wieting et al. 2016, section 3)"
 DIMENSION = 300  # Dimensions of the paper's vectors
 WIDEST = 100_000  # Maximum number of dimensions
@@ -45,9 +46,8 @@ class Family:
     table_dimension: str = "dimension"
     # Text about its limits for the card
     limits: str = "The order of words tells nothing apart: “dog bites man” is “man bites dog”."
-    paper: str = "ParaNMT-50M (Wieting and Gimpel 2018, section 4)"  # Citation of its paper
+    paper: str = ""  # Citation of its paper, if it has one
     trained_by: str = "train"  # The command that trains it
-    not_exported: str = ""  # Why no other library can hold it; empty if one can
 
 
 # Torch is imported in the functions below, so that the settings can be read without it.
@@ -115,14 +115,28 @@ _ordered = partial(
 FAMILIES: dict[str, Family] = {
     family.name: family
     for family in (
-        Family("word", "WORD", "word", modules="WordEmbedding"),
-        Family("trigram", "TRIGRAM", "trigram", modules="TrigramEmbedding", table_dimension="trigram_dimension"),
-        _ordered("lstm", "LSTM", modules="WordEmbeddings LSTM-1 (Max)?Pooling-(mean|max)", layers=_lstm),
+        Family("word", "WORD", "word", modules="WordEmbedding", paper=PARANMT),
+        Family(
+            "trigram",
+            "TRIGRAM",
+            "trigram",
+            modules="TrigramEmbedding",
+            table_dimension="trigram_dimension",
+            paper=PARANMT,
+        ),
+        _ordered(
+            "lstm",
+            "LSTM",
+            modules="WordEmbeddings LSTM-1 (Max)?Pooling-(mean|max)",
+            layers=_lstm,
+            paper=PARANMT,
+        ),
         _ordered(
             "blstm",
             "BLSTM",
             modules="WordEmbeddings LSTM-2( AverageDirections)? (Max)?Pooling-(mean|max)",
             layers=partial(_lstm, bidirectional=True),
+            paper=PARANMT,
         ),
         _layered(
             "projection",
@@ -152,7 +166,6 @@ FAMILIES: dict[str, Family] = {
             "further.",
             paper="Sent2Vec (Pagliardini, Gupta and Jaggi 2018, section 2)",
             trained_by="train-sent2vec",
-            not_exported="none hashes word n-grams",
         ),
     )
 }

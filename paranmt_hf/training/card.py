@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +14,7 @@ import yaml
 from paranmt_hf.corpus.reading.pair_files import languages
 from paranmt_hf.corpus.reading.pairs import PairSelection
 from paranmt_hf.encoders.calibration import Calibration
-from paranmt_hf.encoders.config import FAMILIES, EncoderConfig, title_of
+from paranmt_hf.encoders.config import FAMILIES, EncoderConfig, Family, title_of
 from paranmt_hf.encoders.pushing import MadeRecord
 from paranmt_hf.evaluation.results import Results
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT
@@ -196,7 +196,7 @@ def trained_values(
         datasets=hub_datasets(data),
         languages=languages(data) or None,
         title=title_of(config.parts, config.mode),
-        papers=list(dict.fromkeys(family.paper for family in config.families)),
+        papers=_papers(config.families),
         sources=sources(training),
         limits=family.limits,
         trigrams="trigram" in config.kinds,
@@ -218,7 +218,7 @@ def made_values(
         commands=[],
         languages=[],
         title=title_of(made.families, made.mode),
-        papers=list(dict.fromkeys(family.paper for family in families)),
+        papers=_papers(families),
         limits=next((family for family in families if family.ordered), families[0]).limits,
         bibliography="sent2vec.bib" if "sent2vec" in made.families else "paranmt.bib",
     )
@@ -314,3 +314,8 @@ def _named(given: Any, inputs: Mapping[str, str]) -> Any:  # noqa: ANN401 - sett
 def shell_word(text: str) -> str:
     """Quote a word of a command for the shell, on one line."""
     return shlex.quote(" ".join(text.split()))
+
+
+def _papers(families: Iterable[Family]) -> list[str]:
+    """Citations of the papers of some families, each once."""
+    return list(dict.fromkeys(family.paper for family in families if family.paper))

@@ -64,6 +64,11 @@ def test_a_record_says_what_its_code_makes(family, tmp_path):
         np.testing.assert_array_equal(load(tmp_path / "combined").encode(SENTENCES), combined.encode(SENTENCES))
 
 
+def test_a_toy_has_each_family():
+    """What is saved, loaded and exported in other tests are the toys."""
+    assert {part.family.name for name in EVERY for part in encoder(name).composition.parts} == set(OF_PAIRS)
+
+
 def test_titles():
     assert title_of(["word", "trigram"], "add") == "WORD+TRIGRAM"
     assert take_apart([word()]).title == "WORD"

@@ -349,6 +349,25 @@ CASES = [
         ],
         _whole,
     ),
+    Case(
+        "explore report",
+        lambda root: ["explore", "report", f"{root}/whole", "--encoder", "none", "--out", f"{root}/out.html"],
+        _whole,
+    ),
+    Case(
+        "calibrate",
+        lambda root: ["calibrate", f"{root}/model", "--ratings", f"{root}/similarity.tsv", "--out", f"{root}/out"],
+        _judged,
+    ),
+    Case(
+        "evaluate transfer",
+        lambda root: [
+            *("evaluate", "transfer", f"{root}/model", "--data", f"{root}/senteval", "--out", f"{root}/out"),
+            *("--tasks", "SICK-R", "SICK-E"),
+        ],
+        _task,
+        grows=True,
+    ),
     Case("evaluate", _evaluate, _judged, {"out": ("speed",), "out.json": ("sha256",)}),
     Case("run", lambda root: ["run", f"{root}/pipeline.yaml"], _steps, STEPS_CHANGING),
     *([Case("evaluate mteb", _mteb, _tasks, MTEB_CHANGING, grows=True)] if available("mteb") else []),

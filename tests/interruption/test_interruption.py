@@ -7,10 +7,24 @@ from pathlib import Path
 
 import pytest
 
+from paranmt_hf.cli.table import COMMANDS
 from tests.interruption.cases import CASES
 
 # Half of them would do for most faults that there ever were; each costs a second or two.
 SAMPLE = ["--every", "40", "--full", "60", "--twice", "1", "--seed", "7"]
+
+
+# `quickstart` runs commands that are stopped; what `annotate export` reads is answered in a browser.
+OTHERS = {"quickstart", "annotate export"}
+
+
+def test_each_command_that_makes_something_is_stopped(tmp_path):
+    made = {name for name, command in COMMANDS.items() if any(option.name == "out" for option in command.options)}
+    stopped = set()
+    for case in CASES:
+        words = case.command(tmp_path)
+        stopped.update((words[0], " ".join(words[:2])))
+    assert made - stopped == OTHERS
 
 
 @pytest.mark.slow

@@ -18,8 +18,11 @@ from paranmt_hf.hub.client import explain, fetching, is_id, split_revision
 from paranmt_hf.hub.repository import own_files
 from paranmt_hf.util.files import check_regular
 
-# Names that end so are files, not ids on the Hub.
-FILE_SUFFIXES = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".gz", ".bz2", ".xz", ".zst")
+# Names that end so are files, not ids on the Hub: those of docs/formats.md, read or refused there.
+FILE_SUFFIXES = frozenset(
+    ".bin .bz2 .csv .gz .json .jsonl .jsonlines .ndjson .parquet .po .pot .sdlxliff .sgm .sgml .tab .tar .tmx .tsv "
+    ".txt .xlf .xliff .xml .xz .zip .zst".split()
+)
 
 
 def is_on_hub(source: str) -> bool:

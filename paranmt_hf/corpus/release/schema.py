@@ -40,56 +40,14 @@ class Column:
     optional: bool = False  # Whether a corpus may lack the whole column
     command: str = "paranmt build"  # The command that makes it, for who lacks it; CORPUS is the folder
     range: Range = ANY  # The values of a number
+    counted: bool = False  # Whether the record counts the rows with a value other than 0
 
 
-def _added(name: str, type: pa.DataType, meaning: str, range: Range = ANY) -> Column:
-    return Column(name, type, meaning, optional=True, command=f"paranmt score CORPUS --add {name}", range=range)
+def _mismatch(name: str, meaning: str) -> Column:
+    """A column that `paranmt score --add` adds, whose rows other than 0 are counted."""
+    command = f"paranmt score CORPUS --add {name}"
+    return Column(name, pa.int32(), meaning, optional=True, command=command, counted=True)
 
-
-_ADDED = (
-    _added(
-        "number_mismatch",
-        pa.int32(),
-        "how many numbers, percentages, times, months and days of the week of one sentence the other lacks, both "
-        "ways; digits and words are equal; units, fractions and multiples count where both sentences have some",
-    ),
-    _added(
-        "negation_mismatch",
-        pa.int32(),
-        "how many words such as not, never, without or n't one sentence has where the other has no negation at all",
-    ),
-    _added(
-        "name_mismatch",
-        pa.int32(),
-        "how many names (words with a capital letter that do not usually begin a sentence) of one sentence the other "
-        "lacks, both ways; words with the same first four letters are equal, acronyms equal what they stand for",
-    ),
-    _added(
-        "address_mismatch",
-        pa.int32(),
-        "how many addresses of web pages and of e-mail of one sentence the other lacks, both ways; case, "
-        "`http://` and `www.` aside",
-    ),
-    _added(
-        "sentence_mismatch",
-        pa.int32(),
-        "how many sentences one side has that the other lacks, by their ends, if it also has at least 1.3 times the "
-        "words; else 0",
-    ),
-    _added(
-        "repeated_words",
-        pa.int32(),
-        "how many words of the translation are in a run of up to 8 words that repeats the run right before it, less "
-        "those of the reference; at least 0",
-    ),
-    _added(
-        "para_probability",
-        pa.float32(),
-        "probability that the two sentences are paraphrases, from 0 to 1: para_score by the calibration of the "
-        "scorer, for the share of paraphrases that the record states as `prior`",
-        SHARES,
-    ),
-)
 
 COLUMNS = (
     Column("id", pa.int64(), "line number in the bitext, from 0; stable across runs"),
@@ -152,11 +110,49 @@ COLUMNS = (
         optional=True,
         command="paranmt import --preset",
     ),
-    *_ADDED,
+    _mismatch(
+        "number_mismatch",
+        "how many numbers, percentages, times, months and days of the week of one sentence the other lacks, both "
+        "ways; digits and words are equal; units, fractions and multiples count where both sentences have some",
+    ),
+    _mismatch(
+        "negation_mismatch",
+        "how many words such as not, never, without or n't one sentence has where the other has no negation at all",
+    ),
+    _mismatch(
+        "name_mismatch",
+        "how many names (words with a capital letter that do not usually begin a sentence) of one sentence the other "
+        "lacks, both ways; words with the same first four letters are equal, acronyms equal what they stand for",
+    ),
+    _mismatch(
+        "address_mismatch",
+        "how many addresses of web pages and of e-mail of one sentence the other lacks, both ways; case, "
+        "`http://` and `www.` aside",
+    ),
+    _mismatch(
+        "sentence_mismatch",
+        "how many sentences one side has that the other lacks, by their ends, if it also has at least 1.3 times the "
+        "words; else 0",
+    ),
+    _mismatch(
+        "repeated_words",
+        "how many words of the translation are in a run of up to 8 words that repeats the run right before it, less "
+        "those of the reference; at least 0",
+    ),
+    Column(
+        "para_probability",
+        pa.float32(),
+        "probability that the two sentences are paraphrases, from 0 to 1: para_score by the calibration of the "
+        "scorer, for the share of paraphrases that the record states as `prior`",
+        range=SHARES,
+        optional=True,
+        command="paranmt score CORPUS --add para_probability",
+    ),
 )
 
 
 RANGES = {column.name: column.range for column in COLUMNS}
+COUNTED = frozenset(column.name for column in COLUMNS if column.counted)
 OPTIONAL = frozenset(column.name for column in COLUMNS if column.optional)
 ADDED: tuple[str, ...] = get_args(AddedColumn)
 # What columns mean in a corpus of pairs that were imported.

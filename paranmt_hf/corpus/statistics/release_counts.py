@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.release.record import Example, RangeRecord, StatisticsRecord
-from paranmt_hf.corpus.scoring.repetitions import REPEATED_WORDS
+from paranmt_hf.corpus.release.schema import COUNTED
 from paranmt_hf.corpus.statistics.draws import SAMPLE_SEED, Sample
 from paranmt_hf.util.optional import available
 
@@ -89,7 +89,7 @@ class ReleaseCounter:
             self._count("translation_score", known)
             self._translation_score.add(known)
         for name in table.column_names:
-            if name.endswith("_mismatch") or name == REPEATED_WORDS:
+            if name in COUNTED:
                 self._mismatches[name] += int(np.count_nonzero(table[name].to_numpy()))
         if "rank" in table.column_names:
             # The ids ascend from table to table.

@@ -117,13 +117,14 @@ def export_encoder(model: str | Path, out: str | Path, *, format: FormatName = "
 def _check(encoder: SentenceEncoder, format: Format, name: str) -> Composition:
     """Decompose an encoder, and reject what the format cannot hold."""
     from paranmt_hf.encoders.composition import take_apart
+    from paranmt_hf.encoders.export.graph import ADDED_BY
 
     composition = take_apart(encoder)
     for part in composition.parts:
         refuse(
-            part.family.not_exported,
-            f"{name} is {composition.title}, which no other library holds: {part.family.not_exported}; load it with "
-            "paranmt_hf.load, or with sentence-transformers and trust_remote_code=True",
+            part.family.name not in ADDED_BY,
+            f"{name} is {composition.title}, which no format of other libraries holds; load it with paranmt_hf.load, "
+            "or with sentence-transformers and trust_remote_code=True",
             option="model",
         )
     refuse(

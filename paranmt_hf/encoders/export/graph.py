@@ -6,7 +6,7 @@ Rows keep the precision they are stored in and become float32 where they are rea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -134,10 +134,11 @@ def add_part(graph: Graph, part: Part, ids: str, mask: str) -> str:
 
     Returns the name of the sentence vectors [batch, dimension].
     """
-    if part.family.name in ("lstm", "blstm"):
-        return add_pooled_states(graph, part.modules, ids, mask)
-    if part.family.ordered:
-        return add_last_state(graph, part.modules, ids, mask)
+    return ADDED_BY[part.family.name](graph, part, ids, mask)
+
+
+def add_layers(graph: Graph, part: Part, ids: str, mask: str) -> str:
+    """Average the rows of a table, and apply the layers behind it; arguments as in `add_part`."""
     vectors = add_average(graph, part.modules, ids, mask)
     for layer in part.modules[1:]:
         assert isinstance(layer, Dense)
@@ -147,9 +148,9 @@ def add_part(graph: Graph, part: Part, ids: str, mask: str) -> str:
     return vectors
 
 
-def add_pooled_states(graph: Graph, modules: Sequence[nn.Module], ids: str, mask: str) -> str:
+def add_pooled_states(graph: Graph, part: Part, ids: str, mask: str) -> str:
     """Run an LSTM over each sentence and pool its states; arguments as in `add_part`."""
-    words, lstm, *directions, pooling = modules
+    words, lstm, *directions, pooling = part.modules
     assert isinstance(words, WordEmbeddings) and isinstance(lstm, LSTM) and isinstance(pooling, Pooling)
     known = graph.cast(mask, "FLOAT")
     states = _states(graph, words, lstm, ids, graph.cast(add_count(graph, known), "INT32"))
@@ -193,9 +194,9 @@ def _gates(encoder: nn.LSTM, name: str, sides: Sequence[str]) -> np.ndarray:
     return torch.stack(both).numpy()
 
 
-def add_last_state(graph: Graph, modules: Sequence[nn.Module], ids: str, mask: str) -> str:
+def add_last_state(graph: Graph, part: Part, ids: str, mask: str) -> str:
     """Run an RNN, identity-RNN or LSTM with peepholes over each sentence; arguments as in `add_part`."""
-    words, module = modules
+    words, module = part.modules
     assert isinstance(words, WordEmbeddings) and isinstance(module, Recurrence)
     known = graph.cast(mask, "FLOAT")
     count = add_count(graph, known)
@@ -238,6 +239,20 @@ def _recurrent_weights(module: Recurrence) -> list[np.ndarray]:
         weights.append(torch.cat([enter, *leave, forget, new]).numpy())
     enter, forget, *leave = module.peepholes.detach().cpu().float()
     return [*weights, torch.cat([enter, *(leave or [torch.zeros_like(enter)]), forget]).numpy()]
+
+
+# What adds an encoder of each family to a graph; a family that is missing here is not exported.
+ADDED_BY: dict[str, Callable[[Graph, Part, str, str], str]] = {
+    "word": add_layers,
+    "trigram": add_layers,
+    "projection": add_layers,
+    "dan": add_layers,
+    "lstm": add_pooled_states,
+    "blstm": add_pooled_states,
+    "rnn": add_last_state,
+    "irnn": add_last_state,
+    "plstm": add_last_state,
+}
 
 
 def suffixes(parts: int) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 from paranmt_hf import import_pairs
 from paranmt_hf.calibration.rated_pairs import read_rated_pairs
 from paranmt_hf.corpus.reading.bitext import TextInput
+from paranmt_hf.corpus.reading.hub_dataset import is_on_hub
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.reading.sentences import SentenceSources, open_sentences
@@ -173,3 +174,10 @@ def test_cell(tmp_path, name, file, command):
         with pytest.raises(InputError) as error:
             read(path, kind, files[file])
         assert error.value.path == path
+
+
+@pytest.mark.parametrize(
+    "file", [file for _, files in FORMATS.values() for file in files if file not in ("a", "a.en")]
+)
+def test_a_missing_file_is_not_looked_for_on_the_hub(file):
+    assert not is_on_hub(f"nowhere/{file}")
