@@ -50,7 +50,7 @@ def card_values(
         "own": record.model_type in CODE,
         "license_text": said.get("license_text"),
         "notes": about.notes if about else None,
-        "figures": figures_of(results),
+        "figures": shown_figures(results),
         "evaluations": [each.to_json() for each in results],
     }
     if record.parses is not None and templates is not None:
@@ -62,7 +62,7 @@ def card_values(
     return values
 
 
-def figures_of(evaluations: Sequence[Results]) -> str:
+def shown_figures(evaluations: Sequence[Results]) -> str:
     """The commands of evaluations, their figures and examples of normalisation, in Markdown."""
     blocks = []
     for results in evaluations:

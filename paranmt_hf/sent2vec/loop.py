@@ -181,7 +181,7 @@ class Loop:
         checkpoint.write_checkpoint(self._checkpoint, self._tables, state)
 
     def _restore(self) -> dict[str, np.ndarray] | None:
-        found = checkpoint.read_arrays(self._checkpoint)
+        found = checkpoint.read_checkpoint(self._checkpoint, "np")
         if found is None:
             return None
         tables, state = found

@@ -49,6 +49,14 @@ def encoder_values(
     modules = json.loads((folder / "modules.json").read_text(encoding="utf8"))
     said = (about or About()).values
     values = {"languages": None, **more, **said}
+    size = sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
+    precisions: dict[str, Any] = {"as stored": {"bytes": size, "mean": None, "development": None}}
+    for each in results:
+        precisions[each.settings.get("stored", "as stored")] = {
+            "bytes": each.settings.get("bytes", size),
+            "mean": each.mean,
+            "development": each.value(DEVELOPMENT),
+        }
     return {
         "made": made,
         "name": name,
@@ -61,7 +69,7 @@ def encoder_values(
         "calibration": _calibration(folder),
         "notes": about.notes if about else None,
         "results": results[0].to_json() if results else None,
-        "precisions": _precisions(folder, results),
+        "precisions": precisions,
     }
 
 
@@ -75,62 +83,53 @@ def _calibration(folder: Path) -> dict[str, Any] | None:
     return {**said, "data": [data.name for data in found.settings.data], "picture": picture}
 
 
-def _precisions(folder: Path, results: Sequence[Results]) -> dict[str, dict[str, float | int | None]]:
-    """Size and scores of an encoder by the precision in which it is stored."""
-    size = sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
-    found: dict[str, Results | None] = {"as stored": None}
-    found |= {each.settings.get("stored", "as stored"): each for each in results}
-    return {
-        name: {
-            "bytes": size if each is None else each.settings.get("bytes", size),
-            "mean": None if each is None else each.mean,
-            "development": None if each is None else each.value(DEVELOPMENT),
-        }
-        for name, each in found.items()
-    }
-
-
 def encoder_card(values: Mapping[str, Any]) -> str:
     """Render the card of an encoder from the values of `encoder_values`, or a file of `model_cards/`.
 
     They may hold `repository`, the id on the Hub.
     """
-    results = None if values["results"] is None else Results.from_json(values["results"], "results")
-    if results is not None and {DEVELOPMENT, "STSB-test"} <= {row.name for row in results.tables["Set"]}:
-        halves = "The 250 pairs of STS 2017 track 5 are also among those of STSB-dev and STSB-test."
-        results = replace(results, notes=[*results.notes, halves])
-    # The sets whose content is that of the development set, whatever their names.
-    settings = (values.get("record") or {}).get("settings") or {}
-    checksum = settings.get("development_checksum")
-    held_out = [] if results is None else [name for name, found in results.data.items() if found == checksum]
-    if results is not None and held_out:
-        names = " and ".join(held_out)
-        chosen_on = f"The weights were chosen on {names} (the development set), so these figures are no results."
-        results = replace(results, notes=[*results.notes, chosen_on])
-    speed = None if results is None else results.speed
     license = License.parse(values["license"], listed=False) if values.get("license") else None
+    header = _header(values, license)
+    figures: dict[str, Any] = {**dict.fromkeys(("results", "figures", "development", "speed")), "rate": 0}
+    if values["results"] is not None:
+        results = Results.from_json(values["results"], "results")
+        # The sets whose content is that of the development set, whatever their names.
+        settings = (values.get("record") or {}).get("settings") or {}
+        checksum = settings.get("development_checksum")
+        held_out = [name for name, found in results.data.items() if found == checksum]
+        notes = list(results.notes)
+        if {DEVELOPMENT, "STSB-test"} <= {row.name for row in results.tables["Set"]}:
+            notes.append("The 250 pairs of STS 2017 track 5 are also among those of STSB-dev and STSB-test.")
+        if held_out:
+            names = " and ".join(held_out)
+            notes.append(f"The weights were chosen on {names} (the development set), so these figures are no results.")
+        results = replace(results, notes=notes)
+        header["model-index"] = [{"name": values["name"], "results": _index(results, held_out)}]
+        figures |= {
+            "results": results,
+            "figures": results.markdown(),
+            "development": results.value(DEVELOPMENT),
+        }
+        if (speed := results.speed) is not None:
+            figures["rate"] = round(float(f"{speed.sentences_per_second:.2g}"))
+            # A figure of speed counts only with its machine, and how busy that was.
+            if None not in (speed.cores, speed.load):
+                figures["speed"] = speed
     shown = {
         **dict.fromkeys(("summary", "data", "license_text", "repository", "calibration")),
         **values,
+        **figures,
         "license": license,
         "notes": (values.get("notes") or "").strip(),
-        "results": results,
-        "figures": None if results is None else results.markdown(),
-        "development": None if results is None else results.value(DEVELOPMENT),
         "columns": {
             name: any(entry[name] is not None for entry in values["precisions"].values())
             for name in ("mean", "development")
         },
-        # A figure of speed counts only with its machine, and how busy that was.
-        "speed": None if speed is None or None in (speed.cores, speed.load) else speed,
-        "rate": 0 if speed is None else round(float(f"{speed.sentences_per_second:.2g}")),
     }
-    return render(values["made"], _header(values, license, results, held_out), shown)
+    return render(values["made"], header, shown)
 
 
-def _header(
-    values: Mapping[str, Any], license: License | None, results: Results | None, held_out: Sequence[str]
-) -> dict[str, Any]:
+def _header(values: Mapping[str, Any], license: License | None) -> dict[str, Any]:
     languages = ["en"] if values["languages"] is None else list(values["languages"])
     header: dict[str, Any] = {
         "library_name": "sentence-transformers",
@@ -141,8 +140,6 @@ def _header(
     }
     if values["datasets"]:
         header["datasets"] = list(values["datasets"])
-    if results is not None:
-        header["model-index"] = [{"name": values["name"], "results": _index(results, held_out)}]
     return header
 
 

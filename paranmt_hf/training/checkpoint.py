@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -42,30 +42,17 @@ def _checksum(tensors: Mapping[str, torch.Tensor | np.ndarray], about: str) -> s
     digest = hashlib.sha256(about.encode())
     for name, tensor in sorted(tensors.items()):
         digest.update(name.encode())
-        digest.update(_bytes(tensor))
+        if not isinstance(tensor, np.ndarray):
+            import torch
+
+            # numpy does not know all types of numbers that torch has.
+            tensor = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
+        digest.update(tensor.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 
-def _bytes(tensor: torch.Tensor | np.ndarray) -> memoryview:
-    if not isinstance(tensor, np.ndarray):
-        import torch
-
-        # numpy does not know all types of numbers that torch has.
-        tensor = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
-    return tensor.reshape(-1).view(np.uint8).data
-
-
-def read_checkpoint(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]] | None:
-    """Read a checkpoint: tensors and state; None if there is none."""
-    return _read(path, "pt")
-
-
-def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
-    """Read a checkpoint without torch: arrays and state; None if there is none."""
-    return _read(path, "np")
-
-
-def _read(path: Path, framework: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
+def read_checkpoint(path: Path, framework: Literal["pt", "np"] = "pt") -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """Read a checkpoint: tensors, or arrays if the framework is `np`, and the state; None if there is none."""
     if not path.exists():
         return None
     try:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.reading.pairs import SIDES, Pairs, PairSelection
+from paranmt_hf.corpus.reading.pairs import SIDES, PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.named_encoder import WithoutProgressBar
 from paranmt_hf.errors import DivergedError, InputError
@@ -23,7 +23,7 @@ from paranmt_hf.supervised.config import SuperviseConfig
 from paranmt_hf.supervised.data import measure_of
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.inputs import TrainingInputs, find_inputs
-from paranmt_hf.training.text import PairsAndText, log_left_out
+from paranmt_hf.training.text import log_left_out
 from paranmt_hf.tuning.grid import SUPERVISE, TRAIN, Grid, Values, apply, short_name
 from paranmt_hf.util.files import listed, replacing
 from paranmt_hf.util.records import Identity, as_json
@@ -82,7 +82,16 @@ class PairObjective:
         """Write the sample of the pairs into the work folder, once; returns its size."""
         self._work, self._sample = work, work / "pairs.parquet"
         if not self._sample.exists():
-            _write_sample(self._whole.pairs, self._sample)
+            pairs, schema, rows = self._whole.pairs, pa.schema([(side, pa.string()) for side in SIDES]), 0
+            with replacing(self._sample) as aside:
+                with pq.ParquetWriter(aside, schema, compression="zstd") as writer:
+                    for table in pairs.batches():
+                        writer.write_table(table)
+                        rows += table.num_rows
+                if not rows:
+                    reason = f"{pairs.left_out}; look at the data and the options that choose"
+                    raise InputError(f"nothing to train on: {reason}")
+            log_left_out(pairs.left_out_by)
         return int(pq.read_metadata(self._sample).num_rows)
 
     def trial(self, combination: Values) -> Train:
@@ -100,14 +109,12 @@ class PairObjective:
         model, store, teacher = prepare_training(resolved, prepared, self._work / "teacher")
         history = fit_encoder(model, store, resolved.config, running, teacher=teacher)
         loss = history.losses[-1][1] if history.losses else None
-        return self._score(model.eval()), loss
-
-    def _score(self, encoder: SentenceEncoder) -> float:
         held_out = self._whole.development
         assert held_out is not None
         try:
-            found = pair_similarities(WithoutProgressBar(encoder), held_out.left, held_out.right, held_out.name)
-            return spearman(found.values, held_out.gold)
+            encoder = WithoutProgressBar(model.eval())
+            found = pair_similarities(encoder, held_out.left, held_out.right, held_out.name)
+            return spearman(found.values, held_out.gold), loss
         except InputError as error:
             raise DivergedError(str(error)) from None
 
@@ -199,16 +206,3 @@ def _given(settings: Any) -> dict[str, Any]:  # noqa: ANN401 - settings
     """The settings that differ from their defaults."""
     names = [entry.name for entry in fields(settings)]
     return {name: getattr(settings, name) for name in names if is_given(settings, name)}
-
-
-def _write_sample(pairs: Pairs | PairsAndText, path: Path) -> None:
-    schema = pa.schema([(side, pa.string()) for side in SIDES])
-    rows = 0
-    with replacing(path) as aside:
-        with pq.ParquetWriter(aside, schema, compression="zstd") as writer:
-            for table in pairs.batches():
-                writer.write_table(table)
-                rows += table.num_rows
-        if not rows:
-            raise InputError(f"nothing to train on: {pairs.left_out}; look at the data and the options that choose")
-    log_left_out(pairs.left_out_by)

@@ -11,7 +11,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Results
 from paranmt_hf.hub.licenses import IDS, License
 from paranmt_hf.hub.publish import publish
-from paranmt_hf.paraphrase.card import figures_of, paraphraser_card
+from paranmt_hf.paraphrase.card import paraphraser_card, shown_figures
 from paranmt_hf.training.card import encoder_card
 from tests.hub.releases import header
 
@@ -107,7 +107,7 @@ def test_card_of_a_paraphraser_is_rendered_from_its_record(path, golden):
     text = paraphraser_card(record)
     golden(path.with_suffix(".md"), text)
     assert record["command"] in text and record["figures"] in text
-    assert figures_of([Results.from_json(values, path) for values in record["evaluations"]]) == record["figures"]
+    assert shown_figures([Results.from_json(values, path) for values in record["evaluations"]]) == record["figures"]
 
 
 DATASET = "org/corpus"

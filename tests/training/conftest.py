@@ -24,10 +24,10 @@ def killed_after(monkeypatch):
     def run(count, function, *arguments, kind=CpuEngine, name="train_on", **options):
         left, original = iter(range(count)), getattr(kind, name)
 
-        def stopping(self, *rest):
+        def stopping(self, *rest, **named):
             if next(left, None) is None:
                 raise KeyboardInterrupt
-            return original(self, *rest)
+            return original(self, *rest, **named)
 
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
             patch.setattr(kind, name, stopping)

@@ -11,13 +11,13 @@ from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training.cpu_engine import CpuTable, cpu_engine
 from paranmt_hf.training.epochs import Epochs
-from paranmt_hf.training.losses import combined_loss, margin_loss
+from paranmt_hf.training.losses import margin_loss
 from paranmt_hf.training.mega_batch import mine_negatives, minibatch
 from paranmt_hf.training.optimizers import Schedule
 from paranmt_hf.training.step_kernels import margin_gradient
 from paranmt_hf.training.teacher import TeacherVectors
 from tests.refused import refused
-from tests.training.toys import OPTIMIZERS, encoder_of, random_text, store_of
+from tests.training.toys import OPTIMIZERS, dense_steps, encoder_of, random_text, store_of
 
 PAIRS = 100
 
@@ -42,36 +42,19 @@ class Plain(torch.nn.Module):
 
 
 def plain_losses(plain, readers, megas, config, teacher=None):
-    """The algorithm as the paper describes it, dense from end to end."""
-    kind = OPTIMIZERS[config.optimizer]
-    optimizer = kind([table.weight for table in plain.tables if table.weight.requires_grad], lr=config.learning_rate)
-    losses = []
-    for mega in megas:
-        with torch.no_grad():
-            vectors = plain([mega.bags[reader] for reader in readers])
-            negatives = (
-                mine_negatives(vectors, mega.keys, one_sided=config.one_sided) if config.margin_weight else None
-            )
-        for start in range(0, mega.pairs, config.batch_size):
-            pairs = np.arange(start, min(start + config.batch_size, mega.pairs))
-            roles = minibatch(pairs, mega.pairs, negatives, one_sided=config.one_sided)
-            if not roles.size:
-                continue
-            vectors = plain([mega.bags[reader].take(roles.ravel()) for reader in readers])
-            loss = combined_loss(vectors, mega.keys, roles, config, teacher)
-            losses.append(float(loss.detach()))
-            if config.lambda_w:
-                for table, initial in zip(plain.tables, plain.start, strict=True):
-                    loss = loss + config.lambda_w * (table.weight - initial).square().sum()
-            optimizer.zero_grad()
-            loss.backward()
-            for table in plain.tables:
-                if plain.frozen and table.weight.grad is not None:
-                    table.weight.grad[0] = 0
-            if config.clip:
-                torch.nn.utils.clip_grad_norm_(plain.parameters(), config.clip)
-            optimizer.step()
-    return losses
+    """The losses of dense steps."""
+
+    def encode(mega, sentences):
+        return plain([mega.bags[reader].take(sentences) for reader in readers])
+
+    def pull():
+        pairs = zip(plain.tables, plain.start, strict=True)
+        return config.lambda_w * sum((table.weight - initial).square().sum() for table, initial in pairs)
+
+    tables = [table.weight for table in plain.tables]
+    trained = [table for table in tables if table.requires_grad]
+    frozen = tables if plain.frozen else []
+    return dense_steps(encode, trained, megas, config, teacher=teacher, pull=pull, frozen=frozen)
 
 
 def engine_of(encoder, config, pairs=PAIRS, teacher=None):

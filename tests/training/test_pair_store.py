@@ -9,7 +9,7 @@ import pytest
 from paranmt_hf.encoders.units import UnitCounter, count_units, lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.text.definitions import words
-from paranmt_hf.text.identity import TokenHashes, sentence_keys
+from paranmt_hf.text.identity import keys_of
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.training.pair_store import PairStore, write_pairs
 from paranmt_hf.training.token_store import read_keys, write_tokens
@@ -129,16 +129,9 @@ def test_pairs_without_a_known_word_on_a_side_are_counted(tmp_path):
 
 def test_keys_do_not_depend_on_what_was_read_before():
     text = ["The cat sat.", "the  cat sat .", "sat the cat.", ""]
-    fresh, used = WordTokenizer(), WordTokenizer()
-    used.tables(["entirely other words stand here"])
-    hashes = TokenHashes()
-    hashes.of(used.tables(["and more"])[0])
-    found = []
-    for tokenizer, own in ((fresh, TokenHashes()), (used, hashes)):
-        (table,) = tokenizer.tables(text)
-        found.append(sentence_keys(table, own).tolist())
-    assert found[0] == found[1]
-    assert found[0][0] == found[0][1] != found[0][2]
+    found = keys_of(text)[0].tolist()
+    assert keys_of(["entirely other words stand here", *text])[0].tolist()[1:] == found
+    assert found[0] == found[1] != found[2]
 
 
 @pytest.mark.parametrize("name", ["keys", "word.rows", "word.bounds"])
@@ -178,8 +171,7 @@ def test_tokens_are_read_back(tmp_path):
             ]
     assert texts == tuple([words(sentence) for sentence in side] for side in sides)
     assert counter.result() == count_units([pa.array(side) for side in sides], ["word", "trigram"])
-    expected = [sentence_keys(table, TokenHashes()) for table in WordTokenizer().tables(*sides)]
-    np.testing.assert_array_equal(read_keys(tmp_path), np.stack(expected, axis=1))
+    np.testing.assert_array_equal(read_keys(tmp_path), keys_of(*sides).T)
     store.drop_tokens()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["keys", "keys.sha256"]
 

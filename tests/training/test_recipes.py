@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from paranmt_hf import load
+from paranmt_hf import EncoderConfig, PairSelection, TrainConfig, load
 from paranmt_hf.cli import main
+from paranmt_hf.training import average
+from paranmt_hf.training import train as workflow
 from paranmt_hf.training.recipe import read_recipe, recipe_names
+from paranmt_hf.training.record import TrainingRecord
 from tests.cli.commands import fails, kept_options, recorded_options
 from tests.training.test_record import TRAINING
 from tests.training.toys import synonyms, write_data
@@ -119,6 +122,27 @@ def test_a_folder_that_cannot_be_the_result_is_refused_before_the_work(tmp_path,
     (tmp_path / "notes" / "notes.txt").touch()
     fails(capsys, [*command, "notes"], "was not made by this command")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["notes", "other"]
+
+
+def test_of_several_processes_the_first_one_averages(tmp_path, monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    steps, out, record = [], tmp_path / "out", TRAINING.to_json()
+
+    def averaged_elsewhere(device):
+        out.mkdir()
+        (out / "training.json").write_text(json.dumps(record))
+
+    def twice(*arguments):
+        raise AssertionError("averaged by two processes")
+
+    monkeypatch.setattr(average, "average_encoders", twice)
+    monkeypatch.setattr(workflow, "wait_for_all", averaged_elsewhere)
+    settings = EncoderConfig(vectors="v"), TrainConfig(teacher="t"), PairSelection(), {"text": None}
+    monkeypatch.setattr(workflow, "train", lambda data, out, **options: steps.append(out.name))
+    workflow._train_recipe("trigram", "d", out, *settings)
+    assert steps == ["1-teacher", "2-margin"]
+    assert TrainingRecord.read(out).pairs == TRAINING.pairs
 
 
 def test_text_alone(tmp_path, monkeypatch, capsys):

@@ -11,16 +11,14 @@ from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.prefixes import sequence_features
 from paranmt_hf.training.fit import fit_encoder
 from paranmt_hf.training.losses import (
-    margin_loss,
     penalty,
     rows_towards_initial,
     towards_initial,
     towards_zero,
 )
-from paranmt_hf.training.mega_batch import mine_negatives, minibatch
 from paranmt_hf.training.optimizers import clip_weights, leave_first_row
 from paranmt_hf.training.trainer import bag_features
-from tests.training.toys import OPTIMIZERS, encoder_of, random_text, store_of
+from tests.training.toys import dense_steps, encoder_of, random_text, store_of
 
 
 def test_penalties_by_hand():
@@ -89,37 +87,27 @@ def test_first_row_keeps_no_gradient(sparse):
     assert table.weight.grad.to_dense()[0].tolist() == [1, 1]
 
 
-def dense_steps(model, store, config):
+def plain_losses(model, store, config):
     """Equation 1 as it is printed: whole matrices in every step, no row apart."""
     (part,) = take_apart(model).parts
     table, others = part.table.weight, part.weights
     features = sequence_features if part.family.ordered else bag_features
     start = [weight.detach().clone() for weight in [table, *others]]
     to_initial = part.family.centre == "initial"
-    trained = others if config.freeze_words else [table, *others]
-    kind = OPTIMIZERS[config.optimizer]
-    optimizer = kind(trained, lr=config.learning_rate)
-    losses = []
-    for mega in store.mega_batches(config.mega_pairs, seed=config.seed, epoch=0):
-        bags = mega.bags[part.unit_kind]
-        with torch.no_grad():
-            vectors = model(features(bags.rows, bags.offsets))["sentence_embedding"]
-        roles = minibatch(np.arange(mega.pairs), mega.pairs, mine_negatives(vectors, mega.keys), one_sided=False)
-        taken = bags.take(roles.ravel())
-        vectors = model(features(taken.rows, taken.offsets))["sentence_embedding"]
-        loss = margin_loss(*vectors.chunk(4), margin=config.margin)
-        losses.append(float(loss.detach()))
-        loss = loss + config.lambda_w * (table - start[0]).square().sum()
+
+    def encode(mega, sentences):
+        bags = mega.bags[part.unit_kind].take(sentences)
+        return model(features(bags.rows, bags.offsets))["sentence_embedding"]
+
+    def pull():
+        total = config.lambda_w * (table - start[0]).square().sum()
         for weight, centre in zip(others, start[1:], strict=True):
-            loss = loss + config.lambda_c * (weight - centre * to_initial).square().sum()
-        optimizer.zero_grad()
-        loss.backward()
-        if table.grad is not None:
-            table.grad[0] = 0
-        if config.clip:
-            nn.utils.clip_grad_norm_(trained, config.clip)
-        optimizer.step()
-    return losses
+            total = total + config.lambda_c * (weight - centre * to_initial).square().sum()
+        return total
+
+    trained = others if config.freeze_words else [table, *others]
+    megas = store.mega_batches(config.mega_pairs, seed=config.seed, epoch=0)
+    return dense_steps(encode, trained, megas, config, pull=pull, frozen=[table])
 
 
 @pytest.mark.parametrize(
@@ -143,7 +131,7 @@ def test_steps_of_the_trainer_equal_dense_ones(tmp_path, model, settings):
     assert store.rows_of("word").tolist() == list(range(31))
     before = {name: weight.clone() for name, weight in found.state_dict().items()}
     history = fit_encoder(found.train(), store, config, tmp_path)
-    losses = dense_steps(wanted.train(), store, config)
+    losses = plain_losses(wanted.train(), store, config)
     assert len(losses) == 4
     np.testing.assert_allclose([loss for _, loss in history.losses], losses, atol=2e-4)
     moved = {name: (weight - before[name]).abs().max() for name, weight in found.state_dict().items()}

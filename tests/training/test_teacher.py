@@ -10,8 +10,7 @@ import torch
 
 from paranmt_hf import TrainConfig
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.text.identity import TokenHashes, distinct_texts, sentence_keys
-from paranmt_hf.text.tokens import WordTokenizer
+from paranmt_hf.text.identity import distinct_texts
 from paranmt_hf.training import teacher
 from paranmt_hf.training.cpu_engine import cpu_engine
 from paranmt_hf.training.losses import combined_loss, listwise_loss, similarity_loss
@@ -151,8 +150,7 @@ class Spelling:
 
 
 def keys_of(sentences):
-    (table,) = WordTokenizer().tables(sentences)
-    return sentence_keys(table, TokenHashes())
+    return keyed(sentences)[0]
 
 
 def test_teach_encodes_each_sentence_once_and_goes_on_after_an_interruption(tmp_path):

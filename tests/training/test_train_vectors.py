@@ -7,7 +7,6 @@ from sentence_transformers import SentenceTransformer
 from paranmt_hf import EncoderConfig, train
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.text.definitions import rows_of_word
-from paranmt_hf.training.card import command
 from tests.refused import refused
 from tests.training.toys import small, synonyms, write_data
 
@@ -48,7 +47,7 @@ def test_dimension_is_that_of_the_vectors(train_on, settings, dimension, table):
     assert part.table.weight.shape[1] == table
     row = part.vocabulary.row_of["left1"]
     np.testing.assert_allclose(part.table.weight[row].detach(), [1, 0, 2], atol=1e-6)
-    assert "--dimension" in command(made.record)
+    assert " --dimension " in (made.folder / "README.md").read_text(encoding="utf8")
 
 
 def test_dimension_without_vectors():

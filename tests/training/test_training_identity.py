@@ -6,8 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf import EncoderConfig, PairSelection, TrainConfig, import_pairs, train
-from paranmt_hf.corpus.build import ReleaseConfig
+from paranmt_hf import EncoderConfig, PairSelection, ReleaseConfig, TrainConfig, import_pairs, train
 from paranmt_hf.corpus.reading.readers import TableFiles
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.training.inputs import find_inputs

@@ -7,31 +7,21 @@ import torch
 from paranmt_hf import EncoderConfig, TrainConfig, train
 from paranmt_hf.encoders.building import trainable
 from paranmt_hf.training.fit import fit_encoder
-from paranmt_hf.training.losses import margin_loss
-from paranmt_hf.training.mega_batch import mine_negatives, minibatch
 from tests.refused import refused
-from tests.training.toys import OPTIMIZERS, encoder_of, random_text, store_of, synonyms, weights_of, write_data
+from tests.training.toys import dense_steps, encoder_of, random_text, store_of, synonyms, weights_of, write_data
 
 
 def by_hand(weight, store, config):
     """Steps in plain torch, over the sum of each sentence's rows times their factors."""
     factors = torch.ones(len(weight), 1, requires_grad=True)
-    optimizer = OPTIMIZERS[config.optimizer]([factors], lr=config.learning_rate)
 
-    def encode(bags):
+    def encode(mega, sentences):
+        bags = mega.bags["word"].take(sentences)
         rows = (weight * factors)[torch.from_numpy(bags.rows).long()]
         return torch.stack([part.mean(dim=0) for part in rows.split(np.diff(bags.offsets).tolist())])
 
-    losses = []
-    for mega in store.mega_batches(config.mega_pairs, seed=config.seed, epoch=0):
-        bags = mega.bags["word"]
-        chosen = mine_negatives(encode(bags).detach(), mega.keys)
-        roles = minibatch(np.arange(mega.pairs), mega.pairs, chosen, one_sided=False)
-        loss = margin_loss(*encode(bags.take(roles.ravel())).chunk(4), margin=config.margin)
-        losses.append(float(loss.detach()))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+    megas = store.mega_batches(config.mega_pairs, seed=config.seed, epoch=0)
+    losses = dense_steps(encode, [factors], megas, config)
     return factors.detach(), losses
 
 

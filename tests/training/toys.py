@@ -1,5 +1,6 @@
 """Small corpora, encoders and stores of pairs that tests of training share."""
 
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,10 +14,12 @@ from paranmt_hf.encoders.building import build_encoder, choose_vocabularies
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.units import count_units, lookup
-from paranmt_hf.text.identity import TokenHashes, sentence_keys
-from paranmt_hf.text.tokens import WordTokenizer
-from paranmt_hf.training.pair_store import PairStore, write_pairs
+from paranmt_hf.text.identity import keys_of
+from paranmt_hf.training.losses import combined_loss
+from paranmt_hf.training.mega_batch import mine_negatives, minibatch
+from paranmt_hf.training.pair_store import MegaBatch, PairStore, write_pairs
 from paranmt_hf.training.record import History, TrainingRecord, TrainingSettings
+from paranmt_hf.training.teacher import TeacherVectors
 from paranmt_hf.training.token_store import write_tokens
 
 Sentences = list[str]
@@ -85,6 +88,47 @@ def store_of(sides: tuple[Sentences, Sentences], encoder: SentenceEncoder, folde
     return write_text(columns, folder, readers)
 
 
+def dense_steps(
+    encode: Callable[[MegaBatch, np.ndarray], torch.Tensor],
+    weights: list[torch.Tensor],
+    megas: Iterable[MegaBatch],
+    config: TrainConfig,
+    *,
+    teacher: TeacherVectors | None = None,
+    pull: Callable[[], torch.Tensor | float] = lambda: 0.0,
+    frozen: Sequence[torch.Tensor] = (),
+) -> list[float]:
+    """The algorithm as the papers print it, dense from end to end: whole matrices in every step; the losses.
+
+    `encode` gives the vectors of some sentences of a mega-batch, `pull` is what is added to the loss, and row 0 of
+    `frozen` tables stays as it is.
+    """
+    optimizer = OPTIMIZERS[config.optimizer](weights, lr=config.learning_rate)
+    losses = []
+    for mega in megas:
+        negatives = None
+        if config.margin_weight:
+            with torch.no_grad():
+                vectors = encode(mega, np.arange(2 * mega.pairs))
+            negatives = mine_negatives(vectors, mega.keys, one_sided=config.one_sided)
+        for start in range(0, mega.pairs, config.batch_size):
+            pairs = np.arange(start, min(start + config.batch_size, mega.pairs))
+            roles = minibatch(pairs, mega.pairs, negatives, one_sided=config.one_sided)
+            if not roles.size:
+                continue
+            loss = combined_loss(encode(mega, roles.ravel()), mega.keys, roles, config, teacher)
+            losses.append(float(loss.detach()))
+            optimizer.zero_grad()
+            (loss + pull()).backward()
+            for table in frozen:
+                if table.grad is not None:
+                    table.grad[0] = 0
+            if config.clip:
+                torch.nn.utils.clip_grad_norm_(weights, config.clip)
+            optimizer.step()
+    return losses
+
+
 def write_text(columns, folder: Path, readers) -> PairStore:
     """Pairs of text as rows: cut into tokens, then looked up."""
     return write_pairs(write_tokens(columns, folder.with_name(f"{folder.name}-tokens")).tables(), folder, readers)
@@ -92,8 +136,7 @@ def write_text(columns, folder: Path, readers) -> PairStore:
 
 def keyed(column: Sentences) -> tuple[np.ndarray, pa.Array]:
     """Sentences with their keys, as `teach` takes them."""
-    (table,) = WordTokenizer().tables(column)
-    return sentence_keys(table, TokenHashes()), pa.array(column)
+    return keys_of(column)[0], pa.array(column)
 
 
 def write_data(path: Path, sides: tuple[Sentences, Sentences], **options: object) -> Path:

@@ -1,17 +1,13 @@
 """The search for the settings of a supervised task."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
 from paranmt_hf import EncoderConfig, SuperviseConfig, supervise
 from paranmt_hf.cli import main
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.errors import OtherSettingsError
-from paranmt_hf.supervised import task
 from paranmt_hf.supervised.config import SupervisedRecord
-from paranmt_hf.training import checkpoint
 from paranmt_hf.tuning.record import TuneConfig
 from paranmt_hf.tuning.tune import tune
 from tests.evaluation.toys import WORDS, write_all
@@ -40,10 +36,6 @@ def search(root, out, grid=GRID, *, name="SICK-E", training=FAST, **settings):
     return tune(root / "senteval", out, task=name, grid=grid, training=training, tuning=config)
 
 
-def figures(record):
-    return [replace(trial, seconds=0.0) for trial in record.trials]
-
-
 @pytest.fixture(scope="module")
 def tuned(root):
     return search(root, root / "out")
@@ -67,41 +59,12 @@ def test_a_trial_is_a_run_of_supervise(root, tuned, tmp_path):
     assert sorted(path.name for path in (root / "out").iterdir()) == ["best.yaml", "trials.tsv", "tune.json"]
 
 
-def test_tables(tuned):
-    head, *rows = tuned.record.table().splitlines()
-    assert head.split() == ["trial", "optimizer", "lambda-s", "lambda-w", "freeze-words", "Accuracy", "loss"]
-    assert len(rows) == 8 == (tuned.folder / "trials.tsv").read_text().count("\n") - 1
-
-
 def test_the_best_settings_train_from_their_file(root, tuned, tmp_path):
     assert main(["supervise", "--config", str(root / "out" / "best.yaml"), "--out", str(tmp_path / "by-hand")]) == 0
     found = SupervisedRecord.read(tmp_path / "by-hand")
     assert max(epoch.development for epoch in found.epochs) == tuned.record.best.score
     wanted = SuperviseConfig("SICK-E", epochs=2, hidden=4, **tuned.record.best.settings)
     assert found.settings.training == wanted.resolved(start=False)
-
-
-@pytest.mark.parametrize("seconds", [0, 1000])
-def test_a_search_continues_where_it_was_stopped(root, tuned, tmp_path, monkeypatch, seconds):
-    """In the second epoch of its third trial, with a checkpoint or without."""
-    monkeypatch.setattr(checkpoint, "CHECKPOINT_SECONDS", seconds)
-    calls, measure = [], task.figures_of
-
-    def stopped(*arguments):
-        calls.append(1)
-        # Of each trial two epochs, and the figures of two parts.
-        if len(calls) == 10:
-            raise KeyboardInterrupt
-        return measure(*arguments)
-
-    monkeypatch.setattr(task, "figures_of", stopped)
-    with pytest.raises(KeyboardInterrupt):
-        search(root, tmp_path / "out")
-    with refused(kind=OtherSettingsError):
-        search(root, tmp_path / "out", trials=7)
-    resumed = search(root, tmp_path / "out")
-    assert len(calls) == 10 + 4 * (8 - 2) - (seconds == 0)
-    assert figures(resumed.record) == figures(tuned.record) and not (tmp_path / "out.work").exists()
 
 
 def test_the_encoder_of_a_trial_is_not_that_of_the_one_before(root, tmp_path):

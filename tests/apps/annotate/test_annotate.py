@@ -97,7 +97,7 @@ def test_bad_input(release, judged, tmp_path, capsys):
     fails(capsys, [*command, "--ranges", "0.2", "0.1"], "must be ascending scores from -1 to 1")
     fails(capsys, [*command, "--ranges", "-1", "-0.9", "1"], "has no pair whose score is in the range (-1.0, -0.9]")
     assert not (tmp_path / "out").exists()
-    fails(capsys, ["annotate", "sample", tmp_path / "no", "--out", tmp_path / "out"], "is not a folder")
+    fails(capsys, ["annotate", "sample", tmp_path / "no", "--out", tmp_path / "out"], str(tmp_path / "no"))
     fails(capsys, ["annotate", "table", judged], "nobody has rated a pair of", "paranmt annotate serve")
     fails(capsys, ["annotate", "export", judged, "--out", tmp_path / "a.csv"], "nobody has rated a pair of")
     assert not (judged / "answers.json").exists()
