@@ -89,8 +89,8 @@ def load(
         encoder.eval()
         if composition is not None:
             _check_tables(composition)
-            # Intact files of different models may be mixed up, which encoding a text shows. It is a letter of Linear B,
-            # which no vocabulary has.
+            # Encode a text, because intact files of different models may be mixed up. It is a letter of Linear B, which
+            # no vocabulary has.
             encoder.encode("\U00010000", show_progress_bar=False)
     encoder.remember_source(model)
     # Outside of the block, whose errors are reported as errors of the model: here the device may be missing or full.
@@ -224,7 +224,7 @@ def _check_tables(composition: Composition) -> None:
         words = len(part.modules[0].tokenizer.tokenizer)  # type: ignore[union-attr, arg-type]
         if words > rows:
             raise ValueError(f"{TOKENIZER_FILE} has {words:,} words for {rows:,} rows of weights")
-        # `vocabulary` raises an error for a tokenizer of another package, where the table may have more rows than words.
+        # `vocabulary` raises an InputError for a tokenizer of another package, where rows may be left without a word.
         with suppress(InputError):
             if len(part.vocabulary) != rows:
                 raise ValueError(f"{TOKENIZER_FILE} has {len(part.vocabulary):,} words for {rows:,} rows of weights")

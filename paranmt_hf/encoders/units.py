@@ -217,8 +217,8 @@ class TrigramLookup(Lookup):
         self._learn(table)
         _, _, has_next = _neighbours(table)
         counts = self._counts[table.ids]
-        # The rows of token t are those from bounds[t] to bounds[t + 1]: the trigrams inside it, then its crossing to the
-        # next token.
+        # The rows of token t are those from bounds[t] to bounds[t + 1]: the trigrams inside it, then its crossing to
+        # the next token.
         bounds = np.zeros(len(table.ids) + 1, np.int64)
         np.cumsum(counts + has_next, out=bounds[1:])
         rows = np.empty(bounds[-1], np.int32)

@@ -27,8 +27,8 @@ class Vocabulary:
     """The units of one kind that have a row in the table of an encoder."""
 
     kind: UnitKind  # Words, words with their n-grams, or character trigrams
-    # The unit of each row. Row 0 is `[UNK]`, which all units without a row share. Among words there may be pieces, such
-    # as `##ing`, from which words without a row are put together.
+    # The unit of each row. Row 0 is `[UNK]`, which all units without a row share. Among words there may be pieces,
+    # such as `##ing`, from which words without a row are put together.
     units: list[str]
     # The n-grams, whose rows follow those of the units; None unless the kind is `ngram`
     ngrams: NgramTable | None = None
