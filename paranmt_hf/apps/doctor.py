@@ -52,7 +52,11 @@ def diagnose() -> Diagnosis:
     """Examine the installation and the machine; anything broken becomes a problem in the report."""
     found = Diagnosis()
     sections: dict[str, Callable[[], Lines]] = {
-        "installation": _installation,
+        "installation": lambda: {
+            "paranmt-hf": __version__,
+            "Python": f"{platform.python_version()} ({sys.executable})",
+            "system": f"{platform.platform()}, {platform.machine()}",
+        },
         "packages": lambda: _packages(found.problems),
         "machine": lambda: {"cores": str(visible_cores()), "memory": _gigabytes(total_memory())},
         "GPUs": _gpus,
@@ -66,14 +70,6 @@ def diagnose() -> Diagnosis:
         except Exception as error:
             found.problems.append(f"{title} cannot be found out: {_short(error)}")
     return found
-
-
-def _installation() -> Lines:
-    return {
-        "paranmt-hf": __version__,
-        "Python": f"{platform.python_version()} ({sys.executable})",
-        "system": f"{platform.platform()}, {platform.machine()}",
-    }
 
 
 def _packages(problems: list[str]) -> Lines:
