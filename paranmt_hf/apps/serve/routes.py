@@ -136,7 +136,10 @@ class ServeApp:
         app: App = self._routes
         if scope["path"] != HEALTH:
             request = Request(scope)
-            if self._hosts is not None and _host_of(request) not in self._hosts:
+            host = request.headers.get("host", "").lower()
+            # Without the port.
+            host = f"{host.partition(']')[0]}]" if host.startswith("[") else host.partition(":")[0]
+            if self._hosts is not None and host not in self._hosts:
                 known = ", ".join(self._hosts)
                 app = _refuse(request, HTTPException(403, f"this server is {known}; --hosts adds names"))
             elif self._token is not None:
@@ -278,14 +281,6 @@ def _parsed(body: bytearray) -> Any:  # noqa: ANN401 - JSON
             raise
     whole = json.dumps(json.loads(body), ensure_ascii=False)
     return orjson.loads(with_whole_characters([whole])[0])
-
-
-def _host_of(request: Request) -> str:
-    """Name of the host that a request is for, without the port; empty if it names none."""
-    given = request.headers.get("host", "").lower()
-    if given.startswith("["):
-        return given.partition("]")[0] + "]"
-    return given.partition(":")[0]
 
 
 def _refuse(request: Request, error: Exception) -> Response:
