@@ -46,11 +46,6 @@ class Step:
     after: tuple[str, ...]  # Names of the earlier steps whose files it reads
     acts: tuple[Act, ...] = ()  # What it does besides reading and computing
 
-    @property
-    def is_written(self) -> bool:
-        """Whether all that it writes is there."""
-        return bool(self.written) and all(file.exists() for file in self.written)
-
 
 def run_pipeline(
     file: str | Path,
@@ -246,7 +241,7 @@ def _run_steps(steps: Sequence[Step], dry_run: bool) -> Iterator[str]:
 
 def _state(step: Step, pending: set[str]) -> str | InputError:
     """Whether the result of a step is there, or what its command finds wrong with it."""
-    if not step.is_written:
+    if not step.written or not all(file.exists() for file in step.written):
         return RUN
     if waits := next((name for name in step.after if name in pending), None):
         return f"{THERE}, to be compared when {waits} has run"

@@ -201,8 +201,10 @@ class _Fitting:
     def __init__(self, source: Source, head: Head, train: Items, config: SuperviseConfig) -> None:
         self._source, self._head, self._train, self._config = source, head, train, config
         self._parameters = [*source.parameters, *head.parameters()]
+        # Of the two layers that classify; those of the projection are compositional.
+        classifying = [*head.hidden.parameters(), *head.output.parameters()]
         # Before a checkpoint is read, because weights are pulled to where they began.
-        self._pulls = source.pulls(config) + towards_zero(head.classifying(), config.lambda_s / 2)
+        self._pulls = source.pulls(config) + towards_zero(classifying, config.lambda_s / 2)
         if head.project is not None:
             self._pulls += towards_zero(head.project.parameters(), config.lambda_c / 2)
         self._optimizer: torch.optim.Optimizer

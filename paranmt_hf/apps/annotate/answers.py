@@ -71,11 +71,6 @@ class Rating(Settings):
         return self.skipped or (self.strength is not None and self.fluency is not None)
 
     @property
-    def is_rated(self) -> bool:
-        """Whether at least one label is given."""
-        return self.strength is not None or self.fluency is not None
-
-    @property
     def content(self) -> tuple[int | None, int | None, bool, str]:
         """The rating without its revision and time."""
         return self.strength, self.fluency, self.skipped, self.note

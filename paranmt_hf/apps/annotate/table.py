@@ -249,7 +249,10 @@ def _figure(value: float | None) -> str:
 
 def annotation_table(sample: AnnotationSample, answers: Mapping[str, Mapping[int, Rating]]) -> AnnotationTable:
     """Count labels per range and measure agreement, from the answers of each annotator by item."""
-    names = [name for name, own in answers.items() if any(answer.is_rated for answer in own.values())]
+    names = []
+    for name, own in answers.items():
+        if any(answer.strength is not None or answer.fluency is not None for answer in own.values()):
+            names.append(name)
     if not names:
         raise InputError("nobody has rated a pair of this sample yet; `paranmt annotate serve` shows it")
     # Labels [measure, person, item], -1 for none.
