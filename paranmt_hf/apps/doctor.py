@@ -22,7 +22,6 @@ from paranmt_hf.util.wording import counted
 from paranmt_hf.version import __version__
 
 NAME = "paranmt-hf"
-DEVELOPMENT = ("test", "dev")  # Extras that only those need who change the code
 Lines = dict[str, str]
 State = Literal["present", "missing", "too old", "broken"]
 
@@ -95,7 +94,8 @@ def read_requirements() -> list[tuple[Requirement, str | None]]:
         extra = re.search('extra == "([^"]+)"', str(requirement.marker or ""))
         if extra is None:
             pairs.append((requirement, None))
-        elif extra[1] not in DEVELOPMENT:
+        # Those who change the code alone need the others.
+        elif extra[1] not in ("test", "dev"):
             pairs.append((requirement, extra[1]))
     return sorted(pairs, key=lambda pair: pair[1] or "")
 

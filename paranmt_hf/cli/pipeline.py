@@ -30,8 +30,6 @@ from paranmt_hf.util.yaml_files import read_yaml
 from paranmt_hf.version import __version__
 
 THERE, RUN = "there", "to run"
-NAME = re.compile(r"\w[\w.-]*")
-BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")  # A name in braces, or doubled braces, which stand for single ones
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,7 @@ def _parse_steps(
     for name, options in steps.items():
         where = f"{file}, step {str(name)!r}"
         with _naming(where):
-            if not isinstance(name, str) or not NAME.fullmatch(name):
+            if not isinstance(name, str) or not re.fullmatch(r"\w[\w.-]*", name):
                 raise InputError("the name of a step has letters and digits, and after the first of them also _ . -")
             if not isinstance(options, dict) or not isinstance(options.get("command"), str):
                 raise InputError("expected `command: NAME` and options, such as {command: select, tenths: 7-10}")
@@ -178,7 +176,8 @@ def _filled(value: Any, key: str, earlier: Mapping[str, Step | None]) -> Any:  #
         if len(value) == 1 and (only := next(iter(value))) in earlier and value[only] is None:
             raise InputError(f'{key} needs quotation marks: "{{{only}}}"', option=key)
         return {name: _filled(part, key, earlier) for name, part in value.items()}
-    return BRACES.sub(result, value) if isinstance(value, str) else value
+    # A name in braces, or doubled braces, which stand for single ones.
+    return re.sub(r"\{\{|\}\}|\{([^{}]*)\}", result, value) if isinstance(value, str) else value
 
 
 def _placed(given: Any, out: Path) -> Any:  # noqa: ANN401

@@ -16,15 +16,11 @@ from paranmt_hf.util.wording import perhaps
 if TYPE_CHECKING:
     from huggingface_hub.errors import HfHubHTTPError
 
-TOKEN = re.compile(r"\b(?:hf|api_org)_\w{8,}|\bBearer\s+\S+")
-# What follows the path of an address may be a signature that lets its bearer in.
-SIGNATURE = re.compile(r"(https?://[^\s?]+)\?\S+")
-ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
-
 
 def is_id(name: str) -> bool:
     """Whether a name is valid as a Hub id, `organisation/name`."""
-    return bool(ID.fullmatch(name)) and ".." not in name and "--" not in name
+    has_form = re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", name) is not None
+    return has_form and ".." not in name and "--" not in name
 
 
 def split_revision(name: str) -> tuple[str, str | None]:
@@ -156,7 +152,9 @@ def _first_line(text: str) -> str:
 
     if token := get_token():
         text = text.replace(token, "(token)")
-    text = SIGNATURE.sub(r"\1", TOKEN.sub("(token)", text)).strip()
+    text = re.sub(r"\b(?:hf|api_org)_\w{8,}|\bBearer\s+\S+", "(token)", text)
+    # What follows the path of an address may be a signature that lets its bearer in.
+    text = re.sub(r"(https?://[^\s?]+)\?\S+", r"\1", text).strip()
     if not text:
         return "no reason was given"
     return textwrap.shorten(text.splitlines()[0].rstrip("."), 300, placeholder=" ...")

@@ -18,10 +18,8 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.records import as_json
 from paranmt_hf.util.tables import markdown_table
 
-Weights = Literal["linear", "quadratic"]
 
-
-def weighted_kappa(counts: np.ndarray, weights: Weights) -> np.ndarray:
+def weighted_kappa(counts: np.ndarray, weights: Literal["linear", "quadratic"]) -> np.ndarray:
     """Compute weighted kappa [...] = 1 - sum(w O) / sum(w E) of counts [..., label, label]; NaN where it is undefined.
 
     O are the observed counts, E those expected of two people who label at random with the same frequencies, and w = |i
