@@ -132,7 +132,7 @@ def distill(
         record = DistillRecord(settings=settings, command=words, dimension=trained.dimension, **found, **made)
         # The card shows the command.
         record.write(folder)
-        write_model_card(folder, trained_values(out.name, folder, trained))
+        write_model_card(folder, out.name, trained_values(trained, folder))
         return record
 
     return run(
