@@ -44,11 +44,6 @@ class ModuleEntry:
         """Name of its class, without file or package."""
         return self.reference.rpartition(".")[2]
 
-    @property
-    def is_own(self) -> bool:
-        """Whether it is a module of this package."""
-        return self.reference.startswith((PREFIX, f"{MODULES}."))
-
 
 def module_list(model: Model) -> list[ModuleEntry]:
     """Read the list of an encoder's modules, in order.

@@ -184,33 +184,33 @@ class TrigramLookup(Lookup):
         self._ends = np.empty((2, 0), np.int32)
 
     def _learn(self, table: TokenTable) -> None:
-        """Add the new tokens of a table to the cache."""
-        new = self._new_tokens(table)
-        # In slices, because Python numbers take many times the memory of the rows that they stand for.
-        for start in range(0, len(new), 100_000):
-            self._learn_tokens(new[start : start + 100_000])
+        """Add the new tokens of a table to the cache: the rows of the trigrams inside each, and its ends.
 
-    def _learn_tokens(self, new: Sequence[str]) -> None:
-        """Add tokens to the cache: the rows of the trigrams inside each, and the numbers of its outer characters."""
-        # One text of all tokens, each between two blanks of its own.
-        text = f" {'  '.join(new)} "
-        codes = _codes(text)
-        # With its two blanks, a token of n characters has n + 2 characters, and so n trigrams.
-        counts = np.fromiter(map(len, new), np.int64, len(new))
-        ends = np.cumsum(counts + 2) - 1
-        starts = len(self._inside) + np.cumsum(counts) - counts
-        begins = np.ones(len(codes), bool)
-        begins[ends] = begins[ends - 1] = False
-        inside = self._usual.rows(codes)
-        for start in self._usual.unusual(codes).tolist():
-            inside[start] = self.row_of.get(text[start : start + 3], 0)
-        # The crossing of two tokens has the last character of the left one and the first character of the right one.
-        sides = (codes[ends - 1], self._first), (codes[ends - counts], self._last)
-        neighbours = np.stack([_numbers(characters, known) for characters, known in sides]).astype(np.int32)
-        self._inside = np.concatenate([self._inside, inside[begins[:-2]]])
-        self._starts = np.concatenate([self._starts, starts])
-        self._counts = np.concatenate([self._counts, counts])
-        self._ends = np.concatenate([self._ends, neighbours], axis=1)
+        The ends are the numbers of its first and last character, for the trigrams that cross two words.
+        """
+        tokens = self._new_tokens(table)
+        # In slices, because Python numbers take many times the memory of the rows that they stand for.
+        for low in range(0, len(tokens), 100_000):
+            new = tokens[low : low + 100_000]
+            # One text of all tokens, each between two blanks of its own.
+            text = f" {'  '.join(new)} "
+            codes = _codes(text)
+            # With its two blanks, a token of n characters has n + 2 characters, and so n trigrams.
+            counts = np.fromiter(map(len, new), np.int64, len(new))
+            ends = np.cumsum(counts + 2) - 1
+            starts = len(self._inside) + np.cumsum(counts) - counts
+            begins = np.ones(len(codes), bool)
+            begins[ends] = begins[ends - 1] = False
+            inside = self._usual.rows(codes)
+            for start in self._usual.unusual(codes).tolist():
+                inside[start] = self.row_of.get(text[start : start + 3], 0)
+            # The crossing of two tokens has the last character of the left one and the first one of the right one.
+            sides = (codes[ends - 1], self._first), (codes[ends - counts], self._last)
+            neighbours = np.stack([_numbers(characters, known) for characters, known in sides]).astype(np.int32)
+            self._inside = np.concatenate([self._inside, inside[begins[:-2]]])
+            self._starts = np.concatenate([self._starts, starts])
+            self._counts = np.concatenate([self._counts, counts])
+            self._ends = np.concatenate([self._ends, neighbours], axis=1)
 
     def bags(self, table: TokenTable) -> Bags:
         """Look up the rows of the character trigrams of every sentence, in order."""

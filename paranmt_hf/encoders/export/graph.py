@@ -127,7 +127,7 @@ def add_count(graph: Graph, mask: str) -> str:
 def add_average(graph: Graph, modules: Sequence[nn.Module], ids: str, mask: str) -> str:
     """Add the mean of the rows of each sentence's units, and return its name [batch, dimension].
 
-    The table keeps the precision in which it is stored. Arguments as in `add_part`.
+    The table keeps the precision in which it is stored. `modules` are those of a part, `ids` and `mask` as in `ADDED_BY`.
     """
     module = modules[0]
     assert isinstance(module, AverageEmbedding)
@@ -144,45 +144,26 @@ def add_average(graph: Graph, modules: Sequence[nn.Module], ids: str, mask: str)
     return add_mean(graph, rows, shares, known)
 
 
-def add_linear(graph: Graph, layer: nn.Linear, vectors: str) -> str:
-    """Apply a linear layer with bias to vectors [batch, dimension], and return the name of the result."""
-    # `Gemm` with transB multiplies by the transposed weights, as `nn.Linear` does.
-    return graph.node("Gemm", vectors, graph.weight(layer.weight), graph.weight(layer.bias), transB=1)
-
-
 def add_words(graph: Graph, words: WordEmbeddings, ids: str) -> str:
     """Look up the vectors of words; return their name [length, batch, dimension], as recurrent operators read them."""
     return graph.node("Transpose", graph.node("Gather", graph.weight(words.emb_layer.weight), ids), perm=[1, 0, 2])
 
 
-def add_part(graph: Graph, part: Part, ids: str, mask: str) -> str:
-    """Add one part of an encoder to a graph.
-
-    Args:
-        graph: The graph.
-        part: The part to add.
-        ids: Name of the row of each unit [batch, length].
-        mask: Name of the attention mask [batch, length].
-
-    Returns:
-        Name of the sentence vectors [batch, dimension].
-    """
-    return ADDED_BY[part.family.name](graph, part, ids, mask)
-
-
 def add_layers(graph: Graph, part: Part, ids: str, mask: str) -> str:
-    """Add the average of the rows of a table, and the layers behind it; arguments and result as in `add_part`."""
+    """Add the average of the rows of a table, and the layers behind it; arguments and result as in `ADDED_BY`."""
     vectors = add_average(graph, part.modules, ids, mask)
     for layer in part.modules[1:]:
         assert isinstance(layer, Dense)
-        vectors = add_linear(graph, layer.linear, vectors)
+        weight, bias = graph.weight(layer.linear.weight), graph.weight(layer.linear.bias)
+        # With transB it is x times the transposed matrix, as in torch.
+        vectors = graph.node("Gemm", vectors, weight, bias, transB=1)
         if part.family.name == "dan":
             vectors = graph.node(ACTIVATIONS[type(layer.activation_function)], vectors)
     return vectors
 
 
 def add_pooled_states(graph: Graph, part: Part, ids: str, mask: str) -> str:
-    """Add an LSTM over each sentence, and the pooling of its states; arguments and result as in `add_part`."""
+    """Add an LSTM over each sentence, and the pooling of its states; arguments and result as in `ADDED_BY`."""
     words, lstm, *directions, pooling = part.modules
     assert isinstance(words, WordEmbeddings) and isinstance(lstm, LSTM) and isinstance(pooling, Pooling)
     known = graph.cast(mask, "FLOAT")
@@ -242,7 +223,7 @@ def _gates(encoder: nn.LSTM, name: str, sides: Sequence[str]) -> np.ndarray:
 
 
 def add_last_state(graph: Graph, part: Part, ids: str, mask: str) -> str:
-    """Add an RNN, identity-RNN or LSTM with peepholes over each sentence; arguments and result as in `add_part`."""
+    """Add an RNN, identity-RNN or LSTM with peepholes over each sentence; arguments and result as in `ADDED_BY`."""
     words, module = part.modules
     assert isinstance(words, WordEmbeddings) and isinstance(module, Recurrence)
     known = graph.cast(mask, "FLOAT")
@@ -291,7 +272,9 @@ def _recurrent_weights(module: Recurrence) -> list[np.ndarray]:
     return [*weights, torch.cat([enter, *(leave or [torch.zeros_like(enter)]), forget]).numpy()]
 
 
-# Function that adds a part of each family to a graph; a family that is missing here is not exported.
+# Function that adds a part of each family to a graph. Its arguments are the graph, the part, the name of the row of
+# each unit, and the name of the attention mask, both [batch, length]. It returns the name of the sentence vectors
+# [batch, dimension]. A family that is missing here is not exported.
 ADDED_BY: dict[str, Callable[[Graph, Part, str, str], str]] = {
     "word": add_layers,
     "trigram": add_layers,
@@ -334,7 +317,7 @@ def write_graph(
         # Drop the leading ids, and add a column of padding: a batch of sentences without units would be empty.
         pads = graph.weight([0, -leading, 0, 1])
         ids, mask = (graph.node("Pad", name, pads) for name in names)
-        vectors.append(add_part(graph, part, ids, mask))
+        vectors.append(ADDED_BY[part.family.name](graph, part, ids, mask))
         # Parts of a combination split a text into different numbers of units, so each has a length of its own.
         inputs |= dict.fromkeys(names, ["batch", f"length{suffix}"])
     if composition.mode == "add":
