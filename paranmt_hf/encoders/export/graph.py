@@ -127,7 +127,7 @@ def add_count(graph: Graph, mask: str) -> str:
 def add_average(graph: Graph, modules: Sequence[nn.Module], ids: str, mask: str) -> str:
     """Add the mean of the rows of each sentence's units, and return its name [batch, dimension].
 
-    The table keeps the precision in which it is stored. `modules` are those of a part, `ids` and `mask` as in `ADDED_BY`.
+    The table keeps the precision in which it is stored. `modules` are those of a part; see `ADDED_BY` for the others.
     """
     module = modules[0]
     assert isinstance(module, AverageEmbedding)
