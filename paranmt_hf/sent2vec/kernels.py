@@ -320,7 +320,7 @@ def train_sentences(
         ngrams = room.places[:ngram_count]
         total[:] = 0
         delta[:] = 0
-        # If every row gets a gradient of 1 once for each copy, the sum of the context rises by the sum of m * m.
+        # If everything in the context gets a gradient of 1, a row with m copies rises by m, and the sum by m * m.
         squares = _gather(sentence_words, inputs, copies, total) + _gather(ngrams, inputs, copies, total)
         for at in range(len(sentence_words)):
             if _next_uniform(random) >= sampling.keep[sentence_words[at]]:
