@@ -41,7 +41,7 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: Collection[int] = (0,)) -> str:
-    """Format a table for a terminal; columns whose indices are in `left` are left-aligned, the others right-aligned."""
+    """Format a table for a terminal; columns with their indices in `left` are left-aligned, others right-aligned."""
     lines = [header, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     return "\n".join(
