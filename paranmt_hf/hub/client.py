@@ -47,7 +47,7 @@ def absent_here(name: str) -> str | None:
 
 
 def perhaps_path(name: str, *known: str) -> str:
-    """Suggest a similar name for a missing path, as `perhaps` does: of a file or folder next to it, or a `known` one."""
+    """Suggest a similar name for a missing path, as `perhaps` does: one of `known`, or of a file or folder beside it."""
     path = Path(name)
     names: dict[str, str] = {}
     with suppress(OSError):

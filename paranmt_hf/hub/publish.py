@@ -83,7 +83,7 @@ class PublishPlan:
     """What is published of a folder: its files and its card."""
 
     files: Mapping[str, Content]  # Content of each file by its path in the repository, without the card
-    # Renders the card, given the id of the repository. The card names no version, so that a version may get another tag
+    # Renders the card, given the id of the repository; it names no version, so that a version may get another tag
     card: Callable[[str], str]
     own_card: str  # The card that this package wrote into the folder
     message: str  # Message of the commit
@@ -246,7 +246,7 @@ def _known_kind(folder: Path) -> Kind:
 
 
 def without_options(content: Content) -> Content:
-    """Return the content of a file; from a record the options of commands are removed, because they name local paths."""
+    """Return the content of a file, from a record without the options of commands, because they name local paths."""
     values = record_values(content)
     if not values.pop("options", None):
         return content
@@ -264,7 +264,7 @@ def lay_out(files: Mapping[str, Content], folder: Path) -> None:
 
 
 def refuse_unsafe(folder: Path, own: Collection[str] = ()) -> None:
-    """Reject a folder that holds code, pickles, or links that lead out of it; code at the relative paths `own` may be."""
+    """Reject a folder that holds code other than at the relative paths `own`, pickles, or links that lead out of it."""
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() and not is_inside(folder, path):
             raise InputError(f"{path} is a link that leads out of {folder}; put what it leads to there", path=path)
