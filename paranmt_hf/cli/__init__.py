@@ -89,7 +89,7 @@ def _run(words: list[str]) -> int:
     elif first == "--version":
         print(f"paranmt-hf {__version__}")
     elif set(words[bool(below) :]) <= {"-h", "--help", "--help-all"}:
-        print(_overview_of(first, below) if below else overview())
+        print(overview(first, below))
         return 0 if words[bool(below) :] else 2
     else:
         typed = " ".join(words[: 2 if below else 1])
@@ -102,15 +102,17 @@ def _run(words: list[str]) -> int:
     return 0
 
 
-def _overview_of(family: str, commands: Sequence[Command]) -> str:
-    """Return the help of a family of commands, such as `paranmt search`, which lists them."""
-    lines = [f"usage: paranmt {family} COMMAND [options]", "", FAMILIES[family], ""]
-    lines += [f"  {command.name.split()[1]:<16} {command.summary}" for command in commands]
-    return "\n".join([*lines, "", f"example:\n  {commands[0].example}"])
+def overview(family: str = "", below: Sequence[Command] = ()) -> str:
+    """Return the help of `paranmt`, which lists all commands under their headings; or the help of a family.
 
-
-def overview() -> str:
-    """Return the help of `paranmt`, which lists all commands under their headings."""
+    Args:
+        family: Name of a family of commands, such as `search`; empty for the help of `paranmt`.
+        below: Commands of the family.
+    """
+    if below:
+        lines = [f"usage: paranmt {family} COMMAND [options]", "", FAMILIES[family], ""]
+        lines += [f"  {command.name.split()[1]:<16} {command.summary}" for command in below]
+        return "\n".join([*lines, "", f"example:\n  {below[0].example}"])
     lines = ["usage: paranmt COMMAND [options]", ""]
     lines += ["Paraphrase corpora by back-translation, and sentence encoders trained on them."]
     for heading, commands in GROUPS.items():

@@ -36,17 +36,7 @@ def parse(command: Command, given_words: Sequence[str], file_values: Mapping[str
     Returns:
         The value of each option by its name, and of the general options, such as `json`, `config` and `debug`.
     """
-    switches = {"--help-all": "--help"}
-    for option in command.options:
-        opposite = f"--no{flag_of(option.name)[1:]}"
-        if option.group is not None:
-            for word in given_words:
-                if (typed := word.partition("=")[0]) in (flag_of(option.name), opposite):
-                    _exit_mistyped(command, f"{typed} is given as {option.flag}=VALUE")
-        elif option.expected.kind is bool and option.expected.optional:
-            # tyro has no switches that may be left unset, so these are options with the values `true` and `false`.
-            switches |= {option.flag: f"{option.flag}=true", opposite: f"{option.flag}=false"}
-    words = [switches.get(word, word) for word in given_words]
+    words = _tyro_words(command, given_words)
     # Advanced options are hidden by not telling tyro of them, so this is done only if the short help is all it shows.
     brief = "--help-all" not in given_words and not {"-h", "--help"}.isdisjoint(words)
     boxes = list(_boxes(command, file_values, brief))
@@ -63,7 +53,30 @@ def parse(command: Command, given_words: Sequence[str], file_values: Mapping[str
     for group in command.groups:
         if text := found.pop(group, None):
             found |= command.values_of_group(group, *_settings_of_group(group, text))
-    return _read_values(command, found)
+    for option in command.options:
+        value = found[option.name]
+        if option.expected.several and not value:
+            if option.default is MISSING:
+                _exit_mistyped(command, f"{option.flag} is missing; see --help")
+            found[option.name] = option.default
+        elif value is not None:
+            found[option.name] = option.read(value)
+    return found
+
+
+def _tyro_words(command: Command, given_words: Sequence[str]) -> list[str]:
+    """Convert the words of a command line to the form that tyro accepts; exit if a setting of a group is misplaced."""
+    switches = {"--help-all": "--help"}
+    for option in command.options:
+        opposite = f"--no{flag_of(option.name)[1:]}"
+        if option.group is not None:
+            for word in given_words:
+                if (typed := word.partition("=")[0]) in (flag_of(option.name), opposite):
+                    _exit_mistyped(command, f"{typed} is given as {option.flag}=VALUE")
+        elif option.expected.kind is bool and option.expected.optional:
+            # tyro has no switches that may be left unset, so these are options with the values `true` and `false`.
+            switches |= {option.flag: f"{option.flag}=true", opposite: f"{option.flag}=false"}
+    return [switches.get(word, word) for word in given_words]
 
 
 def _exit_mistyped(command: Command, reason: str) -> None:
@@ -97,7 +110,14 @@ def _boxes(command: Command, file_values: Mapping[str, Any], brief: bool) -> Ite
             yield title, made
         else:
             yield "own", Annotated[_dataclass("own", options), tyro.conf.arg(name="")]
-    yield "general", _dataclass("general", list(_general(command.writes_json)))
+    general = [_general_field("json", Path | None, "Write the result into this file; - prints it.", "FILE")]
+    config = "Options from a YAML file or from the record of a result; the command line replaces them."
+    general += [
+        _general_field("config", Path | None, config, "FILE"),
+        _general_field("debug", bool, "Show the traceback of an error."),
+        _general_field("help_all", bool, "Show this help with all options."),
+    ]
+    yield "general", _dataclass("general", general if command.writes_json else general[1:])
 
 
 def _dataclass(name: str, options: Sequence[tuple[str, Any] | TyroField]) -> Any:  # noqa: ANN401 - a class without a static type
@@ -122,19 +142,6 @@ def _settings_of_group(group: str, text: str) -> tuple[Mapping[Any, Any], str]:
     if found is None:
         raise InputError(f"{group} must be NAME=VALUE,NAME=VALUE or a YAML file, was {text!r}", option=group)
     return found, flag_of(group)
-
-
-def _read_values(command: Command, values: dict[str, Any]) -> dict[str, Any]:
-    """Convert the text of each option to its type; exit if a required sequence is empty."""
-    for option in command.options:
-        value = values[option.name]
-        if option.expected.several and not value:
-            if option.default is MISSING:
-                _exit_mistyped(command, f"{option.flag} is missing; see --help")
-            values[option.name] = option.default
-        elif value is not None:
-            values[option.name] = option.read(value)
-    return values
 
 
 def _description(command: Command, brief: bool) -> str:
@@ -204,16 +211,6 @@ def _metavar(option: Option) -> str | None:
     else:
         name = {int: "INT", float: "FLOAT", Path: "PATH", dict: "NAME=VALUE,..."}.get(expected.kind, "TEXT")
     return f"{name} [{name} ...]" if expected.several else name
-
-
-def _general(writes_json: bool) -> Iterator[TyroField]:
-    """Yield the options of every command, with `--json` if the command has it."""
-    if writes_json:
-        yield _general_field("json", Path | None, "Write the result into this file; - prints it.", "FILE")
-    config = "Options from a YAML file or from the record of a result; the command line replaces them."
-    yield _general_field("config", Path | None, config, "FILE")
-    yield _general_field("debug", bool, "Show the traceback of an error.")
-    yield _general_field("help_all", bool, "Show this help with all options.")
 
 
 def _general_field(name: str, kind: Any, text: str, metavar: str | None = None) -> TyroField:  # noqa: ANN401

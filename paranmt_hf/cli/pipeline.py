@@ -31,8 +31,6 @@ from paranmt_hf.util.yaml_files import read_yaml
 from paranmt_hf.version import __version__
 
 THERE, RUN = "there", "to run"  # States of a step: its result exists, or must be made
-NAME = re.compile(r"\w[\w.-]*")  # Name of a step
-BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")  # A name in braces, or doubled braces, which stand for single ones
 
 
 @dataclass(frozen=True)
@@ -46,11 +44,6 @@ class Step:
     written: tuple[Path, ...]  # Files and folders that it writes; the first one is its result
     after: tuple[str, ...]  # Names of the earlier steps whose files it reads
     acts: tuple[Act, ...] = ()  # What it does besides reading and computing
-
-    @property
-    def is_written(self) -> bool:
-        """Whether everything that the step writes exists; False if it writes nothing."""
-        return bool(self.written) and all(file.exists() for file in self.written)
 
 
 def run_pipeline(
@@ -119,7 +112,7 @@ def _parse_steps(
     for name, options in steps.items():
         where = f"{file}, step {str(name)!r}"
         with _naming(where):
-            if not isinstance(name, str) or not NAME.fullmatch(name):
+            if not isinstance(name, str) or not re.fullmatch(r"\w[\w.-]*", name):
                 raise InputError("the name of a step has letters and digits, and after the first of them also _ . -")
             if not isinstance(options, dict) or not isinstance(options.get("command"), str):
                 raise InputError("expected `command: NAME` and options, such as {command: select, tenths: 7-10}")
@@ -207,7 +200,8 @@ def _filled(value: Any, key: str, earlier: Mapping[str, Step | None]) -> Any:  #
         if len(value) == 1 and (only := next(iter(value))) in earlier and value[only] is None:
             raise InputError(f'{key} needs quotation marks: "{{{only}}}"', option=key)
         return {name: _filled(part, key, earlier) for name, part in value.items()}
-    return BRACES.sub(result, value) if isinstance(value, str) else value
+    # A name in braces, or doubled braces, which stand for single ones.
+    return re.sub(r"\{\{|\}\}|\{([^{}]*)\}", result, value) if isinstance(value, str) else value
 
 
 def _placed(given: Any, out: Path) -> Any:  # noqa: ANN401
@@ -282,7 +276,7 @@ def _state(step: Step, pending: set[str]) -> str | InputError:
     Returns:
         `THERE`, `RUN`, or `THERE` with a remark; or an error, if a result of other settings exists.
     """
-    if not step.is_written:
+    if not step.written or not all(file.exists() for file in step.written):
         return RUN
     if waits := next((name for name in step.after if name in pending), None):
         return f"{THERE}, to be compared when {waits} has run"

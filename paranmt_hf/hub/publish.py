@@ -215,7 +215,13 @@ def publish(
     files["README.md"] = card.encode()
     if plan.verify is not None:
         with tempfile.TemporaryDirectory() as copy:
-            lay_out(files, Path(copy))
+            for path, content in files.items():
+                place = Path(copy) / path
+                place.parent.mkdir(parents=True, exist_ok=True)
+                if isinstance(content, bytes):
+                    place.write_bytes(content)
+                else:
+                    link_or_copy(content, place)
             plan.verify(Path(copy))
     publication = Publication(
         target,
@@ -253,18 +259,8 @@ def without_options(content: Content) -> Content:
     return as_bytes(values)
 
 
-def lay_out(files: Mapping[str, Content], folder: Path) -> None:
-    """Put the files of a repository into a folder: links to local files (or copies), and given bytes."""
-    for path, content in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(content, bytes):
-            (folder / path).write_bytes(content)
-        else:
-            link_or_copy(content, folder / path)
-
-
 def refuse_unsafe(folder: Path, own: Collection[str] = ()) -> None:
-    """Reject a folder that holds code other than at the relative paths `own`, pickles, or links that lead out of it."""
+    """Reject a folder that holds pickles, links that lead out of it, or code other than at relative paths in `own`."""
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() and not is_inside(folder, path):
             raise InputError(f"{path} is a link that leads out of {folder}; put what it leads to there", path=path)
