@@ -130,12 +130,12 @@ class Pairs:
         self._sources = [
             open_pairs(str(source), wanted, subset=selection.subset, score=selection.ppdb_score) for source in sources
         ]
-        for option, is_given, has_use, use in (
-            ("subset", selection.subset != "default", "has_subsets", "corpora and datasets on the Hub"),
-            ("ppdb_score", selection.ppdb_score, "has_phrases", "files of PPDB"),
-            ("columns", self._columns, "has_free_columns", "files whose columns have names of their own"),
+        for option, is_given, use in (
+            ("subset", selection.subset != "default", "corpora and datasets on the Hub"),
+            ("ppdb_score", selection.ppdb_score, "files of PPDB"),
+            ("columns", self._columns, "files whose columns have names of their own"),
         ):
-            if is_given and not any(getattr(source, has_use) for source in self._sources):
+            if is_given and not any(option in source.options for source in self._sources):
                 names = ", ".join(map(str, sources))
                 raise InputError(f"`{option}` is for {use}, and {names} is none; leave it out", option=option)
 

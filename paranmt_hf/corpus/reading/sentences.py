@@ -172,8 +172,8 @@ def _has(table: Table, *names: str) -> bool:
 def _of_hub(source: str, columns: Sequence[str] | None, option: str | None) -> Sequence[Reader]:
     """Open the sentences of a corpus or another dataset on the Hub."""
     name, revision = split_revision(source)
-    if (fetched := fetch_release(name, revision, "default")) is not None:
-        return [TableFiles(fetched[0], {SENTENCE: column}) for column in columns or SIDES]
+    if (found := fetch_release(name, revision)) is not None:
+        return [TableFiles(found.files, {SENTENCE: column}) for column in columns or SIDES]
     if columns is None:
         advice = (
             "save the column of sentences as a file" if option is None else f"say which it is, with `{option}` NAME"
