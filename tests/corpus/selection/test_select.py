@@ -9,14 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
+from paranmt_hf import PairSelection, ReleaseFilter, select
+from paranmt_hf.corpus.reading.pairs import Pairs
 from paranmt_hf.corpus.release.publish import check_release
 from paranmt_hf.corpus.release.record import RELEASE_RECORD
 from paranmt_hf.corpus.release.release import find_release, read_record, release_files
 from paranmt_hf.corpus.selection import run_filters
 from paranmt_hf.corpus.selection.filters import Tenths
-from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
-from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.corpus.statistics.draws import sample_ids
 from paranmt_hf.hub.repository import ASSETS
 from tests.refused import refused
