@@ -84,7 +84,6 @@ class PairSelection(Settings):
 # Why pairs are left out, in the order of reports; others, such as `dropped as empty`, are counted by the readers.
 OUTSIDE, WITHOUT_TEXT = "outside the chosen ranges", "without text on a side"
 OTHER, EXCLUDED = "labelled as no paraphrases", "with an excluded sentence"
-REASONS = (OUTSIDE, WITHOUT_TEXT, OTHER, UNLABELLED, EXCLUDED)
 
 
 class Pairs:
@@ -141,7 +140,7 @@ class Pairs:
 
     def _forget_counts(self) -> None:
         self.read = 0
-        self._left_out = Counter[str](dict.fromkeys(REASONS, 0))
+        self._left_out = Counter[str](dict.fromkeys((OUTSIDE, WITHOUT_TEXT, OTHER, UNLABELLED, EXCLUDED), 0))
 
     @property
     def left_out_by(self) -> dict[str, int]:
