@@ -99,8 +99,7 @@ class PresetFiles(Reader):
             if self.layout.hidden_labels:
                 advice = "paraphrases cannot be distinguished from other pairs, and `label` any reads all of them"
             raise InputError(
-                f"{self.files[0]} has no labels, as other files of the preset {preset.name} "
-                f"({self.layout.files}); {advice}",
+                f"{self.files[0]} of the preset {preset.name} has no labels ({self.layout.files}); {advice}",
                 option="label",
                 path=self.files[0],
             )
