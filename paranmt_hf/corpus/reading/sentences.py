@@ -26,7 +26,7 @@ SENTENCE = "sentence"  # The column of the readers made here
 TRANSLATION = "translation"  # Next to it: what a teacher reads in place of the sentence
 
 
-def open_sentences(path: str | Path, column: str | None = None) -> Reader:
+def open_sentences(path: str | Path, column: str | None = None, option: str = "column") -> Reader:
     """Open the sentences of one corpus, to be read as the column `sentence`.
 
     Args:
@@ -34,8 +34,14 @@ def open_sentences(path: str | Path, column: str | None = None) -> Reader:
             the folder of a corpus.
         column: Of a file with columns, by its name or number, unless it has one column of text; of a corpus
             `reference` (default) or `translation`.
+        option: Name of the option for the column, in errors.
     """
-    (reader,) = _of_path(Path(path).expanduser(), None if column is None else [column], "column", sides=SIDES[:1])
+    path = Path(path).expanduser()
+    (reader,) = _of_path(path, None if column is None else [column], option, sides=SIDES[:1])
+    if column is not None and isinstance(reader, LineFiles):
+        raise InputError(
+            f"{path} is a text file, which has no columns; leave `{option}` out", path=path, option=option
+        )
     return reader
 
 
@@ -140,20 +146,15 @@ def _of_path(
         return [TableFiles(files, {SENTENCE: column}) for column in columns or sides]
     table = open_table(path, columns or [])
     if isinstance(table, PlainText):
-        if columns and option == "column":
-            raise InputError(
-                f"{path} is a text file, which has no columns; leave `column` out", path=path, option=option
-            )
         return [LineFiles({SENTENCE: path})]
     if columns is None and sides == SIDES:
         if set(SIDES) <= set(table.names):
             columns = SIDES
         elif {SENTENCE, TRANSLATION} <= set(table.names):
             return [TableFiles([table], {SENTENCE: SENTENCE, TRANSLATION: TRANSLATION})]
-    readers: list[Reader] = []
-    for column in columns or [None]:
-        readers.append(TableFiles([table], {SENTENCE: table.text_column(column, option)}))
-    return readers
+    if columns is None:
+        columns = [table.text_column(None, option)]
+    return [TableFiles([table], {SENTENCE: table.text_column(column, option)}) for column in columns]
 
 
 def _of_hub(source: str, columns: Sequence[str] | None, option: str | None) -> Sequence[Reader]:
