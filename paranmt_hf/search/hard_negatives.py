@@ -205,6 +205,16 @@ def _rows(pairs: Pairs, keys: list[np.ndarray]) -> Iterator[pa.RecordBatch]:
 def _write(
     kept: np.ndarray, columns: list[str], found: FoundNegatives, stored: IndexedVectors, folder: Path, *, scores: bool
 ) -> list[Path]:
+    """Write the dataset as Parquet files, and return their paths.
+
+    Args:
+        kept: Indices of the pairs that have negatives, the rows of the dataset.
+        columns: Names of the columns of sentences: anchor, positive and the negatives.
+        found: Negatives of all pairs.
+        stored: Sentences of the pairs.
+        folder: Folder of the dataset.
+        scores: Whether the column `scores` is written too.
+    """
     schema = pa.schema([pa.field(name, pa.string(), nullable=False) for name in columns])
     if scores:
         schema = schema.append(pa.field("scores", pa.list_(pa.float32()), nullable=False))

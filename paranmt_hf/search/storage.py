@@ -107,9 +107,9 @@ HEADER_BYTES = 128  # Length of the header of an npy file
 
 
 class Vectors:
-    """Vectors [row, dimension] in a memory-mapped npy file, of length 1, or of zeros for a sentence without known words.
+    """Vectors [row, dimension] in a memory-mapped npy file; methods return them in float32.
 
-    Methods return float32, whatever the precision of the file.
+    A vector has length 1, or is all zeros for a sentence without a word that the encoder knows.
     """
 
     def __init__(self, path: Path) -> None:
@@ -197,7 +197,7 @@ def write_in_order(vectors: Vectors, order: np.ndarray, path: Path, precision: P
 
 
 def spans(count: int, size: int) -> Iterator[tuple[int, int]]:
-    """Split the numbers below `count` into spans of at most `size`; yields the start and the end of each, END excluded.
+    """Split the numbers below `count` into spans of at most `size`, and yield the start and the end of each.
 
     >>> list(spans(5, 2))
     [(0, 2), (2, 4), (4, 5)]
