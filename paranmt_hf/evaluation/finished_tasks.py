@@ -44,7 +44,7 @@ class FinishedTasks:
                 aside.write_bytes(as_bytes(as_json(row)))
 
     def _path(self, task: str, checksum: str) -> Path | None:
-        """Return the file of a task, whose name has a checksum of all that its scores depend on; None to keep nothing."""
+        """Return the file of a task, named by a checksum of all that its scores depend on; None if none is kept."""
         if self.folder is None or self.identity is None:
             return None
         identity = as_json({**self.identity, "format": 2, "task": task, "items": checksum})

@@ -113,7 +113,7 @@ class Results:
             yield from rows
 
     def value(self, name: str, measure: str | None = None) -> float | None:
-        """Return the main score of the row `name`, or its score of `measure`; None if there is no such row or measure."""
+        """Return the main score of the row `name`, or that of a measure; None if there is no such row or measure."""
         for row in self.rows:
             if row.name == name:
                 return row.main if measure is None else row.values.get(measure)
@@ -179,7 +179,7 @@ class Evaluation:
         return [each.to_json() for each in self.results]
 
     def write(self, path: str | Path) -> None:
-        """Write the results into a JSON file, which `publish` takes; an older file is replaced at the end, atomically."""
+        """Write the results into a JSON file, which `publish` takes; an older file is replaced atomically."""
         result_file(path, option="path")
         write_result(Path(path), f"{json.dumps(self.to_json(), indent=2, ensure_ascii=False)}\n")
 

@@ -44,7 +44,7 @@ def encoding_speed(encoder: Encoder, sentences: Sequence[str], *, passes: int = 
         count: Maximum number of sentences of a pass.
 
     Returns:
-        The speed; None if there are fewer distinct sentences than passes.
+        The speed; None if there are too few distinct sentences, at most as many as `passes`.
     """
     distinct = list(dict.fromkeys(sentences))
     count = min(count, len(distinct) // (passes + 1))

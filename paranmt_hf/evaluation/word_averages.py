@@ -45,8 +45,8 @@ from paranmt_hf.util.wording import counted
 class WordAverage:
     """An encoder that averages word vectors: a sentence is the mean of the weighted vectors of its known words.
 
-    Words are the tokens of `paranmt_hf.text.definitions`, in lower case. Words of weight 0 do not count, and a sentence
-    without any word that counts gets zeros. Without weights this is the encoder of SentEval's example.
+    Words are the tokens of `paranmt_hf.text.definitions`, in lower case. Words of weight 0 do not count. A sentence
+    without a word that counts gets zeros. SentEval's example of an encoder is such an average too, without weights.
 
     Args:
         vectors: Words and their vectors.

@@ -159,7 +159,7 @@ class WordCounts:
         return np.array([self.counts.get(word, 0) for word in words], np.float64)
 
     def most_frequent(self, number: int) -> list[str]:
-        """Return the most frequent words, the most frequent first; equally frequent ones in the order of characters."""
+        """Return the most frequent words, in this order; of equally frequent ones the first in order of characters."""
         return sorted(self.counts, key=lambda word: (-self.counts[word], word))[:number]
 
 
