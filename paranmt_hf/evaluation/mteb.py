@@ -63,6 +63,8 @@ def evaluate_mteb(
     chosen = find_tasks([tasks] if isinstance(tasks, str) else tasks, languages)
     located = [locate(name) for name in names]
     if data is not None:
+        if not data.expanduser().is_dir():
+            raise InputError(f"there is no folder {data}; expected one with the tasks' data", option="data", path=data)
         chosen = [with_local_data(task, data.expanduser()) for task in chosen]
     folder = result_folder(out, sources=[model.folder for model in located])
     if folder.is_dir() and any(folder.iterdir()) and not (folder / RESULTS).is_dir():
@@ -140,7 +142,7 @@ def _named(name: str, languages: Sequence[str]) -> list[AbsTask]:
 
 
 def parts_of(task: AbsTask) -> list[AbsTask]:
-    """Return the tasks over which an aggregate such as `STSBenchmark.v2` is a mean; for another task, the task itself."""
+    """Return the tasks over which an aggregate such as `STSBenchmark.v2` is a mean; else the task itself."""
     inner = getattr(task.metadata, "tasks", None)
     if inner is None:
         return [task]

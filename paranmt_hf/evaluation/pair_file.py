@@ -27,7 +27,6 @@ SENTENCES = (
 )
 # Columns that say which part of a set a row is in; SICK.txt has TRAIN, TRIAL and TEST.
 PARTS = ("semeval_set", "split")
-MAX_PARTS = 5  # A column with more values does not name parts
 # Possible numbers of the columns score, first and second sentence in a file without names: the score comes first, last
 # or in the middle; or the file is one of the STS benchmark (genre, file, year, id, score, first and second sentence).
 ORDERS = (("1", "2", "3"), ("3", "1", "2"), ("2", "1", "3"), ("5", "6", "7"))
@@ -46,7 +45,10 @@ def read_pair_file(path: Path, name: str | None = None) -> StsSet:
     pairs = read_pairs(open_table(path, COLUMNS))
     parts = np.array([pair.part for pair in pairs if pair.score.strip()], np.str_)
     names = np.unique(parts).tolist()
-    subsets = {part: parts == part for part in names if part} if 1 < len(names) <= MAX_PARTS else {}
+    subsets = {}
+    # A column with more values does not name parts; it may hold the numbers of rows.
+    if 1 < len(names) <= 5:
+        subsets = {part: parts == part for part in names if part}
     return collect(name or Path(unpacked_name(path)).stem, pairs, path, subsets=subsets)
 
 
@@ -60,7 +62,7 @@ def read_pairs(table: Table) -> list[ScoredPair]:
         )
     columns = find_columns(table.names, table.path) if table.names else _by_numbers(table)
     known = by_spelling(table.names)
-    part = [known[name] for name in PARTS if name in known][:1]
+    part = [known[name] for name in PARTS if name in known and known[name] in table.texts][:1]
     rows = text_rows(table, [*columns, *part], numbers=columns[:1])
     pairs = []
     for place, (score, left, right, *parts) in rows:

@@ -30,8 +30,6 @@ WEIGHTINGS: Mapping[Weighting, str] = {
     "inverse-frequency": "inverse frequency",
     "norms": "scaled by norms",
 }
-# Weightings that need to know how often words occur.
-BY_FREQUENCY = ("sif", "blacklist", "inverse-frequency")
 RANK = "rank"  # Value of `frequencies` that estimates counts from the order of words
 SIF_A = 1e-3  # The a of SIF's weights a / (a + p(w)); Arora et al. take values from 1e-4 to 1e-3
 _LINE = re.compile(rb"\S+[ \t]\d{1,18}")  # A word and its count, which fits into 18 digits in any corpus
@@ -64,7 +62,7 @@ class WordWeighting(Settings):
     @property
     def needs_counts(self) -> bool:
         """Whether one of the weightings needs word counts."""
-        return bool(set(self.weighting) & set(BY_FREQUENCY))
+        return bool({"sif", "blacklist", "inverse-frequency"} & set(self.weighting))
 
 
 def word_weights(
@@ -115,9 +113,9 @@ def word_weights(
         left_out = set(counts.most_frequent(config.blacklist))
         weights = np.array([word not in left_out for word in words], np.float64)
     if not weights.any():
+        advice = "name other vectors with `norms_of`" if weighting == "norms" else "take a smaller `blacklist`"
         raise InputError(
-            f"the weighting {weighting} leaves none of the {len(words):,} words; take a smaller `blacklist`, or "
-            "another `norms_of`",
+            f"the weighting {weighting} leaves none of the {len(words):,} words; {advice}",
             option="norms_of" if weighting == "norms" else None,
         )
     return weights

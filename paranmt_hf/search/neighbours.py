@@ -225,7 +225,6 @@ def compare_all(
         yield number / len(steps)
 
 
-Margin = Literal["ratio", "distance"]
 AT_ONCE = 1 << 24  # Comparisons of neighbours with neighbours that `_candidates` makes at once
 
 
@@ -304,7 +303,9 @@ def mean_similarity(found: Neighbours, count: int) -> np.ndarray:
     return sums / np.maximum(there.sum(axis=1), 1)
 
 
-def margin_scores(pairs: ItemPairs, first: np.ndarray, second: np.ndarray, kind: Margin) -> np.ndarray:
+def margin_scores(
+    pairs: ItemPairs, first: np.ndarray, second: np.ndarray, kind: Literal["ratio", "distance"]
+) -> np.ndarray:
     """Compute the margin score of each pair [pair], float32 (section 3.1 of the paper).
 
     Args:

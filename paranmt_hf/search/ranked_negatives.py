@@ -25,7 +25,6 @@ BLOCK = 8192  # Maximum number of anchors of a block, if they are compared with 
 LISTED_BLOCK = 65_536  # Maximum number of anchors of a block, if they are compared with the nearest lists
 FEWEST, MOST = 64, 4096  # Least and largest number of neighbours of an anchor that are searched, paraphrases included
 SLOTS = 1 << 22  # Maximum number of neighbours of all anchors of a block
-LOOKED_UP = 1 << 23  # About how many pairs `ParaphraseGraph.related` looks up at once
 NOBODY = -1  # Item where there is none
 CHECKPOINT_SECONDS = 60.0
 RANKING = Group("ranking", "Among which sentences near to the anchor negatives are chosen.")
@@ -162,7 +161,8 @@ class ParaphraseGraph:
         # Each partner of the sentence with fewer partners is looked up among the partners of the other sentence.
         swap = self._degrees[first] > self._degrees[second]
         fewer, other = np.where(swap, second, first), np.where(swap, first, second)
-        numbers = np.cumsum(self._degrees[fewer]) // LOOKED_UP
+        # About 8 million partners are looked up at once.
+        numbers = np.cumsum(self._degrees[fewer]) // (1 << 23)
         for part in np.split(np.arange(len(first)), np.flatnonzero(np.diff(numbers)) + 1):
             counts = self._degrees[fewer[part]]
             partners, _ = expand(self._ends, self._starts[fewer[part]], counts)

@@ -202,28 +202,31 @@ def find_release(corpus: str | Path, config: str = "default") -> FoundRelease:
     if folder.exists() or not is_id(name):
         files, record = release_files(folder, config), read_record(folder, [config])
         return FoundRelease(folder.resolve().name, files, record, {"files": record.configs[config].files})
-    fetched = fetch_release(name, revision, config)
-    if fetched is None:
+    found = fetch_release(name, revision, config)
+    if found is None:
         raise InputError(f"dataset {name!r} is not a corpus of this program; `paranmt import` makes one of it")
-    files, commit = fetched
-    return FoundRelease(name, files, ReleaseRecord.read(files[0].parents[1]), {"dataset": name, "revision": commit})
+    return found
 
 
-def release_files(folder: Path, config: str = "default") -> list[Path]:
-    """List the Parquet files of one config of a corpus, in order."""
+def release_files(folder: Path, config: str = "default", *, option: str = "config") -> list[Path]:
+    """List the Parquet files of one config of a corpus, in order; `option` is the parameter that names the config."""
     if config not in FOLDERS:
-        raise InputError(f"a corpus has the configs {', '.join(FOLDERS)}, not {config!r}")
+        raise InputError(f"a corpus has the configs {', '.join(FOLDERS)}, not {config!r}", option=option)
+    if not folder.is_dir():
+        found = "is a file" if folder.is_file() else "does not exist"
+        raise InputError(f"{folder} {found}; expected the folder of a corpus", path=folder)
     place = folder / FOLDERS[config]
-    for part in (folder, place):
-        check_regular(part)
+    check_regular(place)
     files = sorted(place.glob("train-*-of-*.parquet"))
-    expected = int(files[0].stem.rsplit("-", 1)[1]) if files else 1
-    if len(files) != expected:
+    if not files:
         raise InputError(
-            f"{folder} is not a whole corpus, the folder that `paranmt build` or `paranmt import` writes: {place} "
-            f"holds {len(files) or 'no'} train-*.parquet, expected {expected}; name a corpus, or copy it again",
+            f"{folder} is not a corpus, the folder that `paranmt build` or `paranmt import` writes: {place} holds no "
+            "train-*.parquet; name a corpus, or a file in the folder",
             path=folder,
         )
+    expected = int(files[0].stem.rsplit("-", 1)[1])
+    if len(files) != expected:
+        raise InputError(f"{place} holds {len(files)} of {expected} Parquet files; copy it again", path=folder)
     return files
 
 
@@ -245,18 +248,15 @@ def read_record(folder: Path, configs: Collection[str] | None = None) -> Release
         damaged = sorted(present.keys() ^ config.files.keys())
         damaged = damaged or [path for path, file in present.items() if checksum(file) != config.files[path]]
         if damaged:
-            raise InputError(
-                f"{folder / damaged[0]} is not the file that was written by {RELEASE_RECORD}; copy or build {folder} "
-                "again"
-            )
+            raise InputError(f"{folder / damaged[0]} is not as {RELEASE_RECORD} says; copy or build {folder} again")
     return record
 
 
-def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Path], str] | None:
+def fetch_release(name: str, revision: str | None, config: str = "default") -> FoundRelease | None:
     """Fetch one config of a corpus from the Hub, and check its files against the record.
 
-    Returns its Parquet files in order, and the commit; None if the dataset is not a corpus of this package. An
-    interrupted download continues; what is in the client's cache is not fetched again.
+    None if the dataset is not a corpus of this package. An interrupted download continues; what is in the client's
+    cache is not fetched again.
     """
     from huggingface_hub import HfApi, snapshot_download
 
@@ -280,7 +280,7 @@ def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Pa
         for path in files:
             check_download(path, name)
         raise
-    return files, str(info.sha)
+    return FoundRelease(name, files, record, {"dataset": name, "revision": str(info.sha)})
 
 
 def read_tables(
