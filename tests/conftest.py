@@ -46,6 +46,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture
+def checkpoint_always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write a checkpoint whenever one may be written, and not every minute."""
+    monkeypatch.setattr("paranmt_hf.training.checkpoint.CHECKPOINT_SECONDS", 0)
+
+
+@pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[Path | str, str], None]:
     """Compares a card with a file, or writes the file (`--update-golden`).
 

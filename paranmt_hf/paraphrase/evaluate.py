@@ -90,7 +90,7 @@ def evaluate_paraphrases(
     sentences: MeasuredSentences | None = None,
     compare: Sequence[str] = (),
     decoding: Annotated[ParaphraseConfig | None, Group(), Without(*COMPARED)] = None,
-    selection: Annotated[PairSelection | None, Group(), Without("ppdb_score"), Prefixed, Advanced] = None,
+    selection: Annotated[PairSelection | None, Group(), Prefixed, Advanced] = None,
     scorer: Annotated[str | Path | None, Advanced] = None,
 ) -> Evaluation:
     """Evaluate paraphrasers over decodings, and files of paraphrases; or the normalisation of noisy sentences.

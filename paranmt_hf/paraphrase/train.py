@@ -23,7 +23,7 @@ from paranmt_hf.paraphrase.templates import is_controlled
 from paranmt_hf.paraphrase.training_data import TrainingPairs
 from paranmt_hf.training.inputs import holds_training
 from paranmt_hf.util.files import listed, source_name
-from paranmt_hf.util.markers import Group, Without
+from paranmt_hf.util.markers import Group
 from paranmt_hf.util.processes import process_count
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.wording import counted
@@ -89,7 +89,7 @@ def train_paraphraser(
     columns: Mapping[str, str] | None = None,
     config: ParaphraserConfig | None = None,
     training: ParaphraserTraining | None = None,
-    selection: Annotated[PairSelection | None, Group(), Without("ppdb_score")] = None,
+    selection: Annotated[PairSelection | None, Group()] = None,
     exclude: str | Path | Sequence[str | Path] = (),
 ) -> TrainedParaphraser:
     """Train an encoder-decoder, or a syntactically controlled network, on paraphrase pairs.

@@ -17,7 +17,6 @@ from paranmt_hf.distillation.reduction import VectorsConfig, reduce_in_context
 from paranmt_hf.encoders.units import lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.text.tokens import Bags
-from paranmt_hf.training import checkpoint
 from tests.encoders.toys import tiny_bert
 from tests.refused import refused
 from tests.training.toys import encoder_of
@@ -148,9 +147,8 @@ def test_command_in_python(transformer, tmp_path):
 @pytest.mark.parametrize(
     "after", [pytest.param(1, marks=pytest.mark.slow), 6, pytest.param(13, marks=pytest.mark.slow)]
 )
-def test_killed_and_resumed(transformer, tmp_path, monkeypatch, after):
+def test_killed_and_resumed(transformer, tmp_path, monkeypatch, checkpoint_always, after):
     monkeypatch.setattr(contexts, "mean_states", partial(mean_states, block_size=3))
-    monkeypatch.setattr(checkpoint, "CHECKPOINT_SECONDS", 0)
     (tmp_path / "text.txt").write_text("\n".join([*SENTENCES, *SENTENCES[::-1], "a b c", "b a", "the ade"]))
     (tmp_path / "words").write_text("Cde\nade's\nade\nxa\nxb\n")
     original, calls = contexts.StateMeans.add, []

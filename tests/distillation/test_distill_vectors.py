@@ -12,7 +12,6 @@ from paranmt_hf.distillation import vectors as workflow
 from paranmt_hf.distillation.reduction import VectorsConfig, components, reduce_alone
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.text.word_vectors import read_vectors
-from paranmt_hf.training import checkpoint
 from tests.refused import refused
 from tests.training.toys import encoder_of
 
@@ -78,9 +77,8 @@ def test_file_is_written_and_read_again(tmp_path, model, name):
     assert (tmp_path / name).read_bytes() == first
 
 
-def test_words_that_are_encoded_alone_are_kept(tmp_path, model, monkeypatch):
+def test_words_that_are_encoded_alone_are_kept(tmp_path, model, monkeypatch, checkpoint_always):
     """Of two encoders, the second is interrupted at its second part of three."""
-    monkeypatch.setattr(checkpoint, "CHECKPOINT_SECONDS", 0)
     (tmp_path / "words").write_text("a\nb\n" + "".join(f"c{number}\n" for number in range(5000)), encoding="utf8")
     calls, encode = [], workflow.WithoutProgressBar.encode
 

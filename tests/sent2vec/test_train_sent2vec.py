@@ -139,9 +139,8 @@ def test_equal_runs_give_equal_bytes(tmp_path, text, pairs_of_words):
 
 
 @pytest.mark.parametrize("after", [0, 7])
-def test_killed_and_resumed(tmp_path, text, pairs_of_words, monkeypatch, after):
+def test_killed_and_resumed(tmp_path, text, pairs_of_words, monkeypatch, checkpoint_always, after):
     settings = config(ngrams=2, dropped_ngrams=1)
-    monkeypatch.setattr(checkpoint, "CHECKPOINT_SECONDS", 0)
     monkeypatch.setattr(loop, "BLOCK", 60)
     calls = iter(range(after))
     original = loop.train_sentences

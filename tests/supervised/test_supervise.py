@@ -15,7 +15,6 @@ from paranmt_hf.evaluation.transfer_data import read_tasks
 from paranmt_hf.supervised import task
 from paranmt_hf.supervised.config import SupervisedRecord
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
-from paranmt_hf.training import checkpoint
 from paranmt_hf.util.tables import percent
 from tests.cli.commands import fails
 from tests.evaluation.toys import SICK_HEADER, WORDS, write, write_all
@@ -111,9 +110,8 @@ def test_the_same_command_gives_the_same_bytes_and_is_not_repeated(made, folder)
 
 
 @pytest.mark.parametrize(("start", "way"), [(None, "scratch"), ("lstm", "regularised")])
-def test_an_interrupted_command_continues_to_the_same_bytes(made, folder, monkeypatch, start, way):
+def test_an_interrupted_command_continues_to_the_same_bytes(made, folder, monkeypatch, checkpoint_always, start, way):
     """Of three epochs with one step each, the third is interrupted after it was measured."""
-    monkeypatch.setattr(checkpoint, "CHECKPOINT_SECONDS", 0)
     run(made, folder / "whole", "SICK-E", start, way=way)
     measured = []
 

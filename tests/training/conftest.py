@@ -7,12 +7,6 @@ from tests.training.toys import synonyms, write_data
 
 
 @pytest.fixture
-def checkpoint_always(monkeypatch):
-    """Write a checkpoint after every mega-batch."""
-    monkeypatch.setattr("paranmt_hf.training.checkpoint.CHECKPOINT_SECONDS", 0)
-
-
-@pytest.fixture
 def data(tmp_path):
     return write_data(tmp_path / "pairs.parquet", synonyms(200))
 

@@ -11,7 +11,6 @@ from paranmt_hf.errors import OtherSettingsError
 from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import read_scored_pairs
-from paranmt_hf.training import checkpoint
 from paranmt_hf.training.cpu_engine import CpuEngine
 from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.tuning.record import TuneConfig
@@ -102,8 +101,7 @@ def test_the_best_settings_train_from_their_file(root, tuned):
 
 
 @pytest.mark.slow
-def test_a_search_continues_in_the_middle_of_a_trial(root, tuned, tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "CHECKPOINT_SECONDS", 0)
+def test_a_search_continues_in_the_middle_of_a_trial(root, tuned, tmp_path, monkeypatch, checkpoint_always):
     calls, train_on = [], CpuEngine.train_on
 
     def stopped(*arguments):

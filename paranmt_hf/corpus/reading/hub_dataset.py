@@ -34,7 +34,7 @@ def is_on_hub(source: str) -> bool:
     check_regular(path)
     suffix = Path(name).suffix
     # The end of a version, as in `organisation/name-1.5`, is no suffix of a file.
-    is_suffix = suffix != "" and not suffix[1].isdigit()
+    is_suffix = suffix != "" and not suffix[1:2].isdigit()
     is_file = suffix.lower() in FILE_SUFFIXES or (is_suffix and path.parent.is_dir())
     return is_id(name) and not path.exists() and not is_file
 

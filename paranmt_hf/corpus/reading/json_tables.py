@@ -373,6 +373,6 @@ def as_utf8(text: str, *, is_utf8: bool = True) -> bytes:
 
 
 def _shown(value: object) -> str:
-    """Return a value for an error: text and numbers as JSON, cut at 60 characters, others as the name of their type."""
+    """Describe a value in an error: text and numbers as JSON, cut at 60 characters, others by their type."""
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, str | int | float) else type(value).__name__
     return text if len(text) <= 60 else f"{text[:60]}…"

@@ -97,8 +97,9 @@ class TabSeparated(Table):
             if lines[int(row)].as_py().strip():
                 expected = f"{least} to {self._width}" if self._optional_fields else f"{self._width}"
                 raise InputError(
-                    f"{self.path}:{first + row}: expected {expected} fields with tabs between them, got {counts[row]}; "
-                    "a tab inside a text or a broken line would shift the columns, so correct the line",
+                    f"{self.path}:{first + row}: expected {expected} fields with tabs between them, got "
+                    f"{counts[row]}; a tab inside a text or a broken line would shift the columns, so correct the "
+                    "line",
                     path=self.path,
                 )
             absent[row] = True
