@@ -31,10 +31,6 @@ SAMPLE_ROWS = 1000  # Number of rows from which separator and names are found
 BYTES = "latin-1"
 ESCAPE = re.compile(r'\\(["\\])')
 ESCAPED_QUOTE = "\ue000"  # Stands for a quote with a backslash before it while a row is read; no byte decodes to it
-# The first line of files saved for Excel, such as `sep=;`.
-_FOR_EXCEL = re.compile(rb'(?:\xef\xbb\xbf)?"?(sep=[,;|\t])"?\r?\n')
-# A doubled quote inside a quoted field.
-_DOUBLED = re.compile(rb'[^,;|\t\n"\\]""')
 
 
 class Form(NamedTuple):
@@ -72,7 +68,8 @@ class CommaSeparated(Table):
     @classmethod
     def of_form(cls, path: Path, form: Form, named: Collection[str] = ()) -> CommaSeparated:
         """Open a file whose separator and quotes are known; `named` are columns that the user gives."""
-        if said := _FOR_EXCEL.match(first_bytes(path)):
+        # The first line of files saved for Excel names the separator, such as `sep=;`.
+        if said := re.match(rb'(?:\xef\xbb\xbf)?"?(sep=[,;|\t])"?\r?\n', first_bytes(path)):
             raise InputError(
                 f"{path}:1: {said[1].decode()!r} is for Excel alone, which reads it as the separator; remove the "
                 f"line, such as with `tail -n +2 {path.name}`",
@@ -183,8 +180,8 @@ def find_form(path: Path) -> Form:
     escaped = Form(form.separator, escaped=True)
     if _failure(path, escaped):
         return form
-    # If both ways to write quotes are possible, doubled quotes somewhere decide.
-    is_doubled = any(_DOUBLED.search(block) for block in read_blocks(path))
+    # If both ways to write quotes are possible, a doubled quote somewhere decides.
+    is_doubled = any(re.search(rb'[^,;|\t\n"\\]""', block) for block in read_blocks(path))
     return form if is_doubled and _failure(path, form) is None else escaped
 
 

@@ -4,14 +4,14 @@ The rules are tried in this order, and the first that applies decides:
 
 1. Line 1 has columns that the user names: it has names.
 2. A field of line 1 is empty (other than the first), a number, long, or ends like a sentence: it is a row. So it is if
-two fields are equal, unless all are words that columns are usually called.
+   two fields are equal, unless all are words that columns are usually called.
 3. A column has a word in line 1 and only numbers below: line 1 has names.
 4. All fields are one name with different numbers or letters, and usual for columns, such as `sentence1` and
-`sentence2`: line 1 has names.
+   `sentence2`: line 1 has names.
 5. The rows below are sentences, and the fields are either usual names (`source`, `target`) or one name with different
-numbers or letters: line 1 has names.
-6. Line 1 has one word in each field, and none of the rows below has; there are at least `ENOUGH_ROWS` of these, which
-in CSV is one, because CSV mostly has names: line 1 has names.
+   numbers or letters: line 1 has names.
+6. Line 1 has one word in each field, and none of the rows below has; there are at least 20 of these rows, or in CSV,
+   which mostly has names, at least one: line 1 has names.
 
 Otherwise line 1 is a row, so that the first pair of a word list is not lost.
 """
@@ -41,8 +41,6 @@ NAME_WORDS = frozenset(
     tgt title trans translated translation trg utterance word words
     """.split()
 )
-# Number of rows below line 1 that rule 6 needs.
-ENOUGH_ROWS = {"TSV": 20, "CSV": 1}
 # Letters of scripts without blanks between words: Thai, Lao, Burmese, Khmer, Japanese and Chinese.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
@@ -88,7 +86,7 @@ def has_names(first: Sequence[str], below: Sequence[Sequence[str]], named: Colle
     if (words or alike) and lengths and median(lengths) >= 4:
         return True
     short = [all(len(field.split()) < 2 for field in row) for row in below]
-    return len(below) >= ENOUGH_ROWS[format] and one_word and not any(short)
+    return len(below) >= (20 if format == "TSV" else 1) and one_word and not any(short)
 
 
 def is_number(field: str) -> bool:

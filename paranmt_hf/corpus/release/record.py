@@ -150,7 +150,7 @@ class ReleaseRecord(Record):
 
     @property
     def written_by(self) -> list[str]:
-        """Names of the models that wrote the translations; for mined pairs, those of the corpus they were mined from."""
+        """Names of the models that wrote the translations; of mined pairs, those of the corpus they come from."""
         models = [self.settings.get(way, {}).get("model") for way in ("translator", "pivot")]
         return [model for model in models if model] + list(self.settings.get("pairs", {}).get("written_by", ()))
 

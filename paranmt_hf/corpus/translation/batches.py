@@ -113,7 +113,7 @@ class BatchTranslator(ABC):
 
     @abstractmethod
     def search(self, sources: list[list[int]]) -> Hypotheses:
-        """Find `count` hypotheses of each source in one batch, the best first; if there are fewer, some are repeated."""
+        """Find `count` hypotheses of each source in one batch, the best first; if there are fewer, some repeat."""
 
     def translate(self, sentences: Sequence[str]) -> Translations:
         """Translate sentences; white space of sentences and translations is normalised.
@@ -127,48 +127,39 @@ class BatchTranslator(ABC):
         pieces = self._checkpoint.encode(distinct) if distinct else []
         kept = [index for index, ids in enumerate(pieces) if len(ids) <= self._checkpoint.max_source_tokens]
         results: dict[str, list[tuple[str | None, float]]] = {"": [("", math.nan)]}
-        hypotheses = self._search_all([pieces[index] for index in kept])
-        for index, (ids, scores) in zip(kept, hypotheses, strict=True):
+        for row, (ids, scores) in self._search_all([pieces[index] for index in kept]):
             best: dict[str | None, float] = {}
             for text, score in zip(self._checkpoint.decode(ids), scores, strict=True):
                 best.setdefault(_tidy(text), score)
-            results[distinct[index]] = [each for each in best.items() if each[0] or len(best) == 1]
+            results[distinct[kept[row]]] = [each for each in best.items() if each[0] or len(best) == 1]
         ordered = [results.get(text, [(None, math.nan)]) for text in texts]
         owners = np.repeat(np.arange(len(texts)), [len(several) for several in ordered]) if self._count > 1 else None
         flat = [hypothesis for several in ordered for hypothesis in several]
         scored = np.array([score for _, score in flat], dtype=np.float32)
         return Translations([text for text, _ in flat], scored, owners)
 
-    def _search_all(self, sources: list[list[int]]) -> list[Hypotheses]:
-        """Find the hypotheses of each source, in as many batches as needed."""
-        lengths = np.array([len(ids) for ids in sources], dtype=np.int64)
-        found: list[Hypotheses] = [([], [])] * len(sources)
-        count = self._count
-        for part, (ids, scores) in self._parts(sources, lengths):
-            for position, index in enumerate(part.tolist()):
-                rows = slice(position * count, (position + 1) * count)
-                found[index] = ids[rows], scores[rows]
-        return found
-
-    def _parts(self, sources: list[list[int]], lengths: np.ndarray) -> Iterator[tuple[np.ndarray, Hypotheses]]:
+    def _search_all(self, sources: list[list[int]]) -> Iterator[tuple[int, Hypotheses]]:
         """Search batch after batch, `workers` of them at the same time.
 
+        Args:
+            sources: Ids of the pieces of each source.
+
         Yields:
-            Indices of some sources, and the hypotheses of these.
+            Index of a source, and its hypotheses.
         """
+        lengths = np.array([len(ids) for ids in sources], dtype=np.int64)
 
         def search(batch: np.ndarray) -> list[tuple[np.ndarray, Hypotheses]]:
             return self._guard.run(batch, lengths, lambda part: self.search([sources[index] for index in part]))
 
         batches = token_batches(lengths, self._batch_tokens)
-        if self._workers == 1:
-            # Without a pool of threads, an interrupt stops the work at once.
-            for batch in batches:
-                yield from search(batch)
-        else:
-            with ThreadPoolExecutor(self._workers) as pool:
-                for parts in pool.map(search, batches):
-                    yield from parts
+        with ThreadPoolExecutor(self._workers) as pool:
+            # If there is one worker, no thread is used, so that an interrupt stops the work at once.
+            for parts in map(search, batches) if self._workers == 1 else pool.map(search, batches):
+                for part, (ids, scores) in parts:
+                    for position, index in enumerate(part.tolist()):
+                        rows = slice(position * self._count, (position + 1) * self._count)
+                        yield index, (ids[rows], scores[rows])
 
 
 def _tidy(text: str) -> str:

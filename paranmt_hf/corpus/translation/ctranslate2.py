@@ -28,10 +28,6 @@ from paranmt_hf.util.optional import require
 logger = logging.getLogger(__name__)
 
 
-class UnsupportedError(InputError):
-    """The error that CTranslate2 cannot run a model with these settings; transformers can."""
-
-
 def cache_folder() -> Path:
     """Return the folder of converted models: in the folder that `PARANMT_CACHE` names, else in the user's cache."""
     root = os.environ.get("PARANMT_CACHE")
@@ -114,13 +110,13 @@ def _convert(checkpoint: Checkpoint, target: Path) -> None:
     """Convert a model into an empty folder.
 
     Raises:
-        UnsupportedError: If CTranslate2 does not support the model.
+        InputError: If CTranslate2 does not support the model.
     """
     from ctranslate2.converters import TransformersConverter
 
     model = read_encoder_decoder(checkpoint.files, torch.float32, "translation model")
     if checkpoint.config.model_type == "marian" and model.get_input_embeddings().weight[checkpoint.pad].any():
-        raise UnsupportedError(
+        raise InputError(
             f"backend ctranslate2 starts from zeros and {checkpoint.files.name!r} from a trained start symbol; "
             "use backend transformers"
         )
@@ -134,7 +130,7 @@ def _convert(checkpoint: Checkpoint, target: Path) -> None:
         converter.convert(str(target))
     except (ValueError, NotImplementedError, KeyError, AttributeError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise UnsupportedError(f"CTranslate2 cannot convert {checkpoint.files.name!r}: {reason}") from error
+        raise InputError(f"CTranslate2 cannot convert {checkpoint.files.name!r}: {reason}") from error
 
 
 class CTranslate2Translator(BatchTranslator):
@@ -150,7 +146,7 @@ class CTranslate2Translator(BatchTranslator):
         threads: Number of CPU threads; None for as many as torch uses.
 
     Raises:
-        UnsupportedError: If CTranslate2 does not support the model or the settings.
+        InputError: If CTranslate2 does not support the model or the settings.
     """
 
     def __init__(
@@ -158,7 +154,7 @@ class CTranslate2Translator(BatchTranslator):
     ) -> None:
         checkpoint = checkpoint or Checkpoint(config)
         if reason := unsuitable(config, checkpoint):
-            raise UnsupportedError(reason)
+            raise InputError(reason)
         device, _, index = resolve_device(config.device).partition(":")
         # On a CPU, several batches at once with a thread each are faster than all threads on one batch. A GPU takes
         # one batch at a time.

@@ -29,7 +29,7 @@ def load_translator(config: TranslatorConfig, threads: int | None = None) -> Tra
 
 
 def translator_identity(config: TranslatorConfig) -> dict[str, Any]:
-    """Return the `identity` of `load_translator(config)` without loading weights; all files of the model are hashed."""
+    """Return the `identity` of `load_translator(config)` without loading weights; all its files are hashed."""
     checkpoint = Checkpoint(config)
     return checkpoint.identity("ctranslate2" if _takes_ctranslate2(config, checkpoint) else "transformers")
 

@@ -111,9 +111,7 @@ def best_first(ids: list[list[int]], scores: list[float], count: int) -> tuple[l
     Returns:
         The ids and the scores in the new order.
     """
-    order = [
-        first + rank
-        for first in range(0, len(ids), count)
-        for rank in sorted(range(count), key=lambda rank, first=first: -scores[first + rank])  # type: ignore[misc]
-    ]
+    order: list[int] = []
+    for first in range(0, len(ids), count):
+        order += sorted(range(first, first + count), key=lambda index: -scores[index])
     return [ids[index] for index in order], [scores[index] for index in order]
