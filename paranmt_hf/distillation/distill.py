@@ -76,16 +76,7 @@ def distill(
     """
     config, names = config or DistillConfig(), listed(teacher) or [BASE]
     refuse(len(names) > 1, "name one teacher", option="teacher")
-    check_language(language or ENGLISH)
-    foreign = evaluate is not None and is_sample(evaluate) and language not in (None, ENGLISH)
-    refuse(foreign, f"the sentences of `evaluate` sample are English, not {language}", option="evaluate")
-    if translations is not None:
-        refuse(language is None, "say which language the text has, such as `language` de", option="language")
-        refuse(
-            config.words or config.start == WORDS,
-            "the start words needs a teacher that reads the text itself; leave out `words`, or `translations`",
-            option="words" if config.words else "start",
-        )
+    _check_language(config, language, evaluate, translated=translations is not None)
     given = [*names, config.encoder, *listed(text), *listed(translations), *listed(data)]
     out = result_folder(out, DistillRecord, sources=[Path(name).expanduser() for name in given if name])
     sets = sets_of(evaluate) if evaluate is not None else []
@@ -145,6 +136,23 @@ def distill(
         holds=lambda work: holds_training(work) or _holds_training(work),
         # Its vectors serve any settings.
         work_identity={"teacher": located.revision},
+    )
+
+
+def _check_language(
+    config: DistillConfig, language: str | None, evaluate: str | Path | None, *, translated: bool
+) -> None:
+    """Reject an unknown language, and settings that do not fit the language of the text."""
+    check_language(language or ENGLISH)
+    foreign = evaluate is not None and is_sample(evaluate) and language not in (None, ENGLISH)
+    refuse(foreign, f"the sentences of `evaluate` sample are English, not {language}", option="evaluate")
+    if not translated:
+        return
+    refuse(language is None, "say which language the text has, such as `language` de", option="language")
+    refuse(
+        config.words or config.start == WORDS,
+        "the start words needs a teacher that reads the text itself; leave out `words`, or `translations`",
+        option="words" if config.words else "start",
     )
 
 
