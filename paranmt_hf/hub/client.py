@@ -60,25 +60,12 @@ def fetching(name: str, kind: str, revision: str | None = None) -> Iterator[None
         raise InputError(missing + reason) from error
 
 
-def explain(
-    error: BaseException,
-    name: str,
-    kind: str,
-    revision: str | None = None,
-    *,
-    writing: bool = False,
-    token: str | None = None,
-) -> str:
-    """Explain what the client raised in one sentence: what happened, and what to do; a token is never part of it.
+def explain(error: BaseException, name: str, kind: str, revision: str | None = None, *, writing: bool = False) -> str:
+    """Explain what the client raised in one sentence: what happened, and what to do, without the token of the login.
 
     `name` and `revision` are those of the repository, and `kind` is `model` or `dataset`; when `writing`, something
-    was to be changed. `token` is the one that the caller gave, if it was not that of the login.
+    was to be changed.
     """
-    reason = _reason(error, name, kind, revision, writing)
-    return reason if token is None else reason.replace(token, "(token)")
-
-
-def _reason(error: BaseException, name: str, kind: str, revision: str | None, writing: bool) -> str:
     from huggingface_hub import constants, errors
 
     causes: list[BaseException] = []
