@@ -76,13 +76,22 @@ def distill(
     """
     config, names = config or DistillConfig(), listed(teacher) or [BASE]
     refuse(len(names) > 1, "name one teacher", option="teacher")
-    _check_language(config, language, evaluate, translated=translations is not None)
+    check_language(language or ENGLISH)
+    foreign = evaluate is not None and is_sample(evaluate) and language not in (None, ENGLISH)
+    refuse(foreign, f"the sentences of `evaluate` sample are English, not {language}", option="evaluate")
     given = [*names, config.encoder, *listed(text), *listed(translations), *listed(data)]
     out = result_folder(out, DistillRecord, sources=[Path(name).expanduser() for name in given if name])
     sets = sets_of(evaluate) if evaluate is not None else []
     unwanted = sentences_of(exclude) if exclude is not None else set()
     translated = None if translations is None else listed(translations)
     sentences = PairsAndText(None, SentenceSources(listed(text), columns, translated), unwanted)
+    if sentences.translated:
+        refuse(language is None, "say which language the text has, such as `language` de", option="language")
+        refuse(
+            config.words or config.start == WORDS,
+            "the start words needs a teacher that reads the text itself; leave out `words`, or `translations`",
+            option="words" if config.words else "start",
+        )
     pairs = Pairs(listed(data), PairSelection(), unwanted, seed=config.seed) if data is not None else None
     located = locate(names[0])
     named = config
@@ -136,23 +145,6 @@ def distill(
         holds=lambda work: holds_training(work) or _holds_training(work),
         # Its vectors serve any settings.
         work_identity={"teacher": located.revision},
-    )
-
-
-def _check_language(
-    config: DistillConfig, language: str | None, evaluate: str | Path | None, *, translated: bool
-) -> None:
-    """Reject an unknown language, and settings that do not fit the language of the text."""
-    check_language(language or ENGLISH)
-    foreign = evaluate is not None and is_sample(evaluate) and language not in (None, ENGLISH)
-    refuse(foreign, f"the sentences of `evaluate` sample are English, not {language}", option="evaluate")
-    if not translated:
-        return
-    refuse(language is None, "say which language the text has, such as `language` de", option="language")
-    refuse(
-        config.words or config.start == WORDS,
-        "the start words needs a teacher that reads the text itself; leave out `words`, or `translations`",
-        option="words" if config.words else "start",
     )
 
 

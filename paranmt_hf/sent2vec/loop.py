@@ -51,7 +51,7 @@ class Loop:
         refuse_beyond_memory(
             4 * rows * width,
             f"{rows:,} rows of {width:,} numbers take",
-            "lower `dimension` or `buckets`, or raise `min_count` or `min_ngram_count`",
+            "lower `dimension` or `buckets`, or raise `min_count`",
         )
         seeds = np.random.SeedSequence(config.seed).spawn(3)
         initial, order, draws = (np.random.default_rng(seed) for seed in seeds)

@@ -182,7 +182,9 @@ def _read_plain(kind: Annotation, value: Json, name: str, text: bool, within: Ra
     elif kind is str and isinstance(value, os.PathLike):
         found = os.fspath(value)
     if not isinstance(found, kind):
-        raise mismatch(name, f"{PLAIN[kind]} {within}".rstrip(), value)
+        # "a number of at least 1", but "a number above 0" and "a number from 0 to 1".
+        of = "of " if str(within).startswith("at ") else ""
+        raise mismatch(name, f"{PLAIN[kind]} {of}{within}".rstrip(), value)
     if kind in NUMBERS and found not in within:
         raise mismatch(name, str(within), found)
     return found
