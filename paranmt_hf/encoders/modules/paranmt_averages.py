@@ -146,7 +146,7 @@ class AverageEmbedding(InputModule):
             paths.append(Path(path))
         units = load_json(paths[0], list)
         rows, hashes = read_rows(paths[1], units, cls.further_tensor)
-        further = {} if hashes is None else {"hashes": hashes}
+        further: dict[str, Any] = {} if hashes is None else {"hashes": hashes}
         return cls(units, rows, **config, **further)
 
 
