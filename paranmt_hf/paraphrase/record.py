@@ -124,9 +124,8 @@ class ParaphraserRecord(Record):
     held_out: int  # Number of held-out pairs
     too_long: int  # Number of pairs that were left out because of a long sentence
     left_out: dict[str, int] = field(default_factory=dict)  # Number of pairs that the selection left out, by reason
-    course: (
-        TrainingCourse  # Course of training the model of sentences; in a controlled network, given the targets' trees
-    )
+    # Course of training the model of sentences; in a controlled network, it was given the trees of the targets
+    course: TrainingCourse
     model_type: str  # Kind of the model, as transformers names it
     parameters: int  # Number of weights, in a controlled network of both models
     pieces: int  # Size of the vocabulary of sentences
