@@ -1,7 +1,7 @@
 """A sample for human evaluation: pairs from each range of the paraphrase score, and statistics of the ranges.
 
-See table 3 of ParaNMT-50M (Wieting & Gimpel 2018). The bounds of the ranges are given, or are chosen so that all ranges
-have equally many pairs. The scores of all pairs are held in memory (16 bytes for each pair), and the text of the
+See table 3 of ParaNMT-50M (Wieting & Gimpel 2018). The bounds of the ranges are given, or are chosen so that all of
+them have equally many pairs. The scores of all pairs are held in memory (16 bytes for each pair), and the text of the
 sampled ones.
 """
 
