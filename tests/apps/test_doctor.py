@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from paranmt_hf import EngineConfig
 from paranmt_hf.apps import doctor
 from paranmt_hf.apps.doctor import diagnose, package_state, read_requirements
-from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.translation import translator as devices
 
 ROOT = Path(__file__).parents[2]

@@ -16,15 +16,14 @@ import pytest
 from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
-from paranmt_hf.encoders.loading import load
+from paranmt_hf import load, publish, train_sent2vec
 from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding
 from paranmt_hf.encoders.modules.paranmt_tables import ngram_buckets
-from paranmt_hf.hub.publish import publish
 from paranmt_hf.sent2vec import loop  # noqa: E402
 from paranmt_hf.sent2vec import train as train_module
 from paranmt_hf.sent2vec.config import Sent2VecConfig
 from paranmt_hf.sent2vec.record import Sent2VecRecord
-from paranmt_hf.sent2vec.train import FEW_WORDS, train_sent2vec  # noqa: E402
+from paranmt_hf.sent2vec.train import FEW_WORDS
 from paranmt_hf.training import checkpoint
 from paranmt_hf.util.records import as_json
 from tests.cli.commands import kept_options

@@ -124,7 +124,12 @@ def bins_of(lowest: float | None, highest: float | None, usual: float | None, *,
         return Bins(0.0, 1.0, 1, False)
     top = float(highest if highest - usual <= usual - lowest else usual)
     # Rounding the lower edge down and the bin of the largest value may add one bin each to these 38.
-    width = _round_width((top - lowest) / 38, whole=whole)
+    exact, width = (top - lowest) / 38, 1.0
+    if exact > 0:
+        power = 10.0 ** math.floor(math.log10(exact))
+        width = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= exact * (1 - 1e-9))
+    if whole:
+        width = max(1.0, width)
     low = math.floor(lowest / width) * width
     count = max(1, math.floor((top - low) / width) + 1)
     if not whole and count > 1 and math.isclose((count - 1) * width + low, highest):
@@ -132,15 +137,6 @@ def bins_of(lowest: float | None, highest: float | None, usual: float | None, *,
         count -= 1
     digits = max(0, 2 - math.floor(math.log10(width)))
     return Bins(round(low, digits), round(width, digits), count, top < highest)
-
-
-def _round_width(width: float, *, whole: bool) -> float:
-    """Round a width up to 1, 2 or 5 times a power of ten, if `whole` to at least 1; 1 for a width of 0."""
-    if width <= 0:
-        return 1.0
-    power = 10.0 ** math.floor(math.log10(width))
-    rounded = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= width * (1 - 1e-9))
-    return max(1.0, rounded) if whole else rounded
 
 
 PAGE_ROWS = 50  # Rows on a page
@@ -294,22 +290,20 @@ class Explorer:
         Returns:
             The count of each bin, by the name of the column.
         """
+        found = {}
         with self._reading():
             condition, values = self._condition(view)
-            return {name: self._histogram(name, condition, values) for name in self.columns}
-
-    def _histogram(self, column: str, condition: str, values: Sequence[Any]) -> list[int]:
-        """Count the rows in each bin of a column, under an SQL condition with the values of its placeholders."""
-        bins = self.bins[column]
-        # The position is computed in 64 bits, as the page of a report computes it.
-        position = f'("{column}"::DOUBLE - {bins.low!r}::DOUBLE) / {bins.width!r}::DOUBLE'
-        number = f"least(greatest(floor({position}), 0), {bins.count - 1})"
-        known = f'{condition} AND "{column}" IS NOT NULL'
-        query = f"SELECT {number} AS bin, count(*) FROM {self._table} WHERE {known} GROUP BY bin"
-        counts = [0] * bins.count
-        for index, count in self._rows(query, values):
-            counts[int(index)] = count
-        return counts
+            for name in self.columns:
+                bins = self.bins[name]
+                # The position is computed in 64 bits, as the page of a report computes it.
+                position = f'("{name}"::DOUBLE - {bins.low!r}::DOUBLE) / {bins.width!r}::DOUBLE'
+                number = f"least(greatest(floor({position}), 0), {bins.count - 1})"
+                known = f'{condition} AND "{name}" IS NOT NULL'
+                query = f"SELECT {number} AS bin, count(*) FROM {self._table} WHERE {known} GROUP BY bin"
+                found[name] = [0] * bins.count
+                for index, count in self._rows(query, values):
+                    found[name][int(index)] = count
+        return found
 
     def examples(self, view: View, *, each: int = 5, seed: int = 0) -> list[dict[str, Any]]:
         """Sample rows from each range of the paraphrase score.
