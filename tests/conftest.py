@@ -112,6 +112,55 @@ def _freeze() -> None:
 
 
 @pytest.fixture
+def checkpoint_always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long work writes a checkpoint after every step that can have one."""
+    for name in ("training.checkpoint", "search.mine", "search.ranked_negatives"):
+        monkeypatch.setattr(f"paranmt_hf.{name}.CHECKPOINT_SECONDS", 0)
+
+
+@pytest.fixture
+def killed_after(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Call a function, which is killed after some calls of a method (training on a mega-batch) or of a function."""
+
+    def run(
+        count: int,
+        function: Callable,
+        *arguments: object,
+        kind: object = None,
+        name: str = "train_on",
+        **options: object,
+    ) -> None:
+        if kind is None:
+            from paranmt_hf.training.cpu_engine import CpuEngine as kind
+        name = name or "train_on"
+        left, original = iter(range(count)), getattr(kind, name)
+
+        def stopping(*given: object, **named: object) -> object:
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+            return original(*given, **named)
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(kind, name, stopping)
+            function(*arguments, **options)
+
+    return run
+
+
+@pytest.fixture
+def without(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Call it with the name of an optional package, which is then as if it were not installed."""
+
+    def hide(package: str) -> None:
+        from paranmt_hf.util import optional
+
+        known = optional.available
+        monkeypatch.setattr(optional, "available", lambda name: name != package and known(name))
+
+    return hide
+
+
+@pytest.fixture
 def any_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """Settings may be out of their ranges, as by an `object.__setattr__`: what then diverges must still be told."""
     monkeypatch.setattr("paranmt_hf.util.markers.Range.__contains__", lambda self, value: True)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import pytest
 
-from paranmt_hf import cli
+from paranmt_hf import InputError, cli
 from paranmt_hf.cli.command import Command
 from paranmt_hf.cli.written_files import WrittenFileRecord
-from paranmt_hf.errors import InputError
 from paranmt_hf.util.markers import (
     Advanced,
     Count,

@@ -8,23 +8,25 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paranmt_hf import (
+    InputError,
+    Lexicon,
+    ReleaseConfig,
+    ReleaseFilter,
+    TextInput,
+    build,
+    import_pairs,
+    mine_pairs,
+    select,
+    train_sent2vec,
+)
 from paranmt_hf.apps.annotate.annotate import sample_for_annotation
 from paranmt_hf.apps.explore.explore import write_report
 from paranmt_hf.apps.explore.explorer import Explorer
 from paranmt_hf.apps.serve.serve import serve_encoder
 from paranmt_hf.cli import main
-from paranmt_hf.corpus.build import build
-from paranmt_hf.corpus.import_pairs import import_pairs
-from paranmt_hf.corpus.reading.bitext import TextInput
 from paranmt_hf.corpus.release.record import RELEASE_RECORD
-from paranmt_hf.corpus.release.release_run import ReleaseConfig
-from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
-from paranmt_hf.corpus.selection.select import select
-from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.evaluate import transfer
-from paranmt_hf.lexicon.lexicon import Lexicon
-from paranmt_hf.search.mine import mine_pairs
-from paranmt_hf.sent2vec.train import train_sent2vec
 from paranmt_hf.tuning.tune import tune
 from paranmt_hf.util.parquet import database
 from tests.toys import scored_release

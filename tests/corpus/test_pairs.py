@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
+from paranmt_hf import InputError, PairSelection
+from paranmt_hf.corpus.reading.pairs import Pairs
 from paranmt_hf.corpus.release.release import write_release
 from paranmt_hf.corpus.statistics.draws import draw_bound, lottery
-from paranmt_hf.errors import InputError
 from tests.corpus.release.test_release import make_rows
 from tests.refused import refused
 

@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from paranmt_hf import Results, StaticEncoder
 from paranmt_hf.encoders.named_encoder import word_table
-from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.evaluation.correlation import pearson, spearman
-from paranmt_hf.evaluation.results import Evaluation, Results, compare, difference_table
+from paranmt_hf.evaluation.results import Evaluation, compare, difference_table
 from paranmt_hf.evaluation.similarities import pair_cosines
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT, StsSet, development_set

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from paranmt_hf import evaluate_transfer
+from paranmt_hf import Results, evaluate_transfer
 from paranmt_hf.evaluation.correlation import spearman
-from paranmt_hf.evaluation.results import Results, Row, compare
+from paranmt_hf.evaluation.results import Row, compare
 from paranmt_hf.evaluation.transfer import _VectorStore, averages
 from paranmt_hf.evaluation.transfer_data import TASKS, TaskPart, TransferTask, read_tasks
 from paranmt_hf.evaluation.transfer_heads import TransferConfig

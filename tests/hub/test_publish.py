@@ -6,16 +6,12 @@ import shutil
 
 import pytest
 
+from paranmt_hf import InputError, TrainConfig, average_encoders, evaluate, publish, train
 from paranmt_hf.cli import main
 from paranmt_hf.encoders.building import EncoderConfig
-from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.evaluate import evaluate
-from paranmt_hf.hub.publish import kind_of, publish
+from paranmt_hf.hub.publish import kind_of
 from paranmt_hf.hub.repository import ASSETS, weights_checksum
-from paranmt_hf.training.average import average_encoders
 from paranmt_hf.training.card import encoder_card
-from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.train import train
 from tests.hub.releases import header
 from tests.refused import refused
 

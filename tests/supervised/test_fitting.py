@@ -7,12 +7,11 @@ import pytest
 import torch
 from torch.nn.functional import kl_div
 
+from paranmt_hf import SuperviseConfig
 from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.evaluation.transfer_heads import target_distributions
-from paranmt_hf.supervised.config import SuperviseConfig
 from paranmt_hf.supervised.fitting import FixedVectors, Items, TrainedEncoder, fit_head, probabilities
-from paranmt_hf.training import checkpoint
 from tests.refused import refused
 from tests.supervised.toys import TEXTS, cut, encoder, head_of, items_of
 
@@ -194,9 +193,8 @@ class Stopped(FixedVectors):
 
 @pytest.mark.parametrize(("step", "done"), [(2, 0), (4, 1), (6, 1)])
 @pytest.mark.parametrize("optimizer", ["adam", "adagrad"])
-def test_an_interruption_changes_nothing(tmp_path, monkeypatch, optimizer, step, done):
+def test_an_interruption_changes_nothing(tmp_path, checkpoint_always, optimizer, step, done):
     """Two epochs of three steps are interrupted in one of them, and continue with its epoch."""
-    monkeypatch.setattr(checkpoint, "CHECKPOINT_SECONDS", 0)
     vectors = torch.randn(13, 4, generator=torch.Generator().manual_seed(1))
     config = settings("fixed", optimizer)
 

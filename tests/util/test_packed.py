@@ -7,7 +7,7 @@ import lzma
 import pyarrow as pa
 import pytest
 
-from paranmt_hf.errors import InputError
+from paranmt_hf import InputError
 from paranmt_hf.util.files import open_lines
 from paranmt_hf.util.packed import unpacked_name
 

@@ -12,7 +12,8 @@ import pytest
 
 import paranmt_hf.util.run as module
 import paranmt_hf.util.work as work_module
-from paranmt_hf.errors import InputError, LostProcessError, WriteError
+from paranmt_hf import InputError
+from paranmt_hf.errors import LostProcessError, WriteError
 from paranmt_hf.util.files import checksum, put_in_place, result_file
 from paranmt_hf.util.markers import RunOnly
 from paranmt_hf.util.records import FileRecord, Record, made_with

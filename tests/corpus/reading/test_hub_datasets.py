@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.reading.bitext import TextInput
+from paranmt_hf import TextInput
 from paranmt_hf.corpus.reading.hub_dataset import HubDataset, is_on_hub, split_dataset
 from paranmt_hf.corpus.reading.readers import TableFiles
 from tests.corpus.reading.bitexts import OPUS, read, translations, write

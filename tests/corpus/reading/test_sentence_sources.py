@@ -4,13 +4,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf import describe_corpora
+from paranmt_hf import InputError, describe_corpora
 from paranmt_hf.corpus.reading import sentences as module
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.reading.sentences import SentenceSources, open_sentences
 from paranmt_hf.corpus.release.record import RELEASE_RECORD
 from paranmt_hf.corpus.release.release import release_files
-from paranmt_hf.errors import InputError
 from tests.refused import refused
 
 

@@ -53,12 +53,6 @@ def test_nothing_is_repeated_and_nothing_is_there(tmp_path):
     FirstCopies("pair").prepare(lambda: iter(()), tmp_path)
 
 
-def test_without_duckdb(monkeypatch, tmp_path):
-    monkeypatch.setattr("paranmt_hf.util.optional.available", lambda package: False)
-    with pytest.raises(Exception, match=r"pip install 'paranmt-hf\[select\]'"):
-        FirstCopies("pair").prepare(lambda: iter(()), tmp_path)
-
-
 SENTENCES = [
     "The old man walks slowly down the long road to the sea.",
     "Two dogs play in the snow.",
