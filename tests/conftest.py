@@ -2,6 +2,7 @@ import gc
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from itertools import islice
@@ -151,13 +152,7 @@ def killed_after(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 def without(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Call it with the name of an optional package, which is then as if it were not installed."""
 
-    def hide(package: str) -> None:
-        from paranmt_hf.util import optional
-
-        known = optional.available
-        monkeypatch.setattr(optional, "available", lambda name: name != package and known(name))
-
-    return hide
+    return lambda package: monkeypatch.setitem(sys.modules, package, None)
 
 
 @pytest.fixture
