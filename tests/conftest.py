@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import BinaryIO
 
 import pytest
@@ -149,6 +150,12 @@ def killed_after(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 @pytest.fixture
+def memory(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Call it with the bytes of memory that the machine has."""
+    return lambda size: monkeypatch.setattr("paranmt_hf.util.machine.total_memory", lambda: size)
+
+
+@pytest.fixture
 def without(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Call it with the name of an optional package, which is then as if it were not installed."""
 
@@ -192,6 +199,23 @@ def made(tmp_path_factory):
 @pytest.fixture
 def release(made, tmp_path):
     return shutil.copytree(made, tmp_path / "corpus")
+
+
+@pytest.fixture
+def releases_on_hub(monkeypatch):
+    """Folders of corpora by their names on the Hub, where nothing else is; `asked` has what was asked for."""
+    import paranmt_hf.corpus.reading.sentences as sentences
+    import paranmt_hf.corpus.release.release as release
+
+    found = SimpleNamespace(folders={}, asked=[])
+
+    def fetch(name, revision, config):
+        found.asked.append((name, revision, config))
+        return (release.release_files(found.folders[name]), "0" * 40) if name in found.folders else None
+
+    for module in (sentences, release):
+        monkeypatch.setattr(module, "fetch_release", fetch)
+    return found
 
 
 @pytest.fixture(scope="session")

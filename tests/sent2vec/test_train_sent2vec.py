@@ -223,8 +223,8 @@ def test_text_that_is_none(tmp_path, content):
     assert [found.name for found in tmp_path.iterdir()] == ([] if content is None else ["text.txt"])
 
 
-def test_too_large_for_memory(tmp_path, text, monkeypatch):
-    monkeypatch.setattr("paranmt_hf.util.machine.total_memory", lambda: 1000)
+def test_too_large_for_memory(tmp_path, text, memory):
+    memory(1000)
     with refused():
         train_sent2vec(text, tmp_path / "out", config=config())
 

@@ -191,6 +191,12 @@ def judged(one, read):
     return np.concatenate([one.judge(table).kept for table in read()])
 
 
+def tenths_among(read):
+    """The tenth of each row, from 1, each of which has a filter."""
+    kept = [judged(chosen(tenths=str(tenth), by="score"), read) for tenth in range(1, 11)]
+    return np.array(kept).T.nonzero()[1] + 1
+
+
 def by_sorting(values, ids, parts=10):
     """The part of each row, from 1, by the definition."""
     order = np.lexsort((ids, values))
@@ -219,8 +225,7 @@ def test_tenths_are_those_of_sorting(kind):
 def test_equal_values_are_ranked_by_id(values):
     values, ids = np.array(values, np.float32), np.arange(len(values))
     read = tables({"id": ids, "score": values}, 100)
-    found = np.array([judged(chosen(tenths=str(tenth), by="score"), read) for tenth in range(1, 11)])
-    assert (found.T.nonzero()[1] + 1 == by_sorting(values, ids)).all()
+    assert (tenths_among(read) == by_sorting(values, ids)).all()
 
 
 def test_tenths_worked_by_hand():

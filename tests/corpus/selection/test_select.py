@@ -195,19 +195,10 @@ def test_the_order_of_the_filters(whole):
     ]
 
 
-def test_a_release_on_the_hub(whole, tmp_path, monkeypatch):
-    from paranmt_hf.corpus.release import release as module
-
-    asked = []
-
-    def fetched(*question):
-        asked.append(question)
-        return release_files(whole), "abc"
-
-    monkeypatch.setattr(module, "fetch_release", fetched)
+def test_a_release_on_the_hub(whole, tmp_path, releases_on_hub):
+    releases_on_hub.folders["you/whole"] = whole
     selected = select("you/whole@v1", tmp_path / "some", ReleaseFilter(tenths="10"))
-    assert asked == [("you/whole", "v1", "default")] and selected.selection.release == "you/whole"
+    assert releases_on_hub.asked == [("you/whole", "v1", "default")] and selected.selection.release == "you/whole"
     assert rows_of(selected.folder) == rows_of(select(whole, tmp_path / "own", ReleaseFilter(tenths="10")).folder)
-    monkeypatch.setattr(module, "fetch_release", lambda *question: None)
     with refused():
         select("you/other", tmp_path / "x", ReleaseFilter(tenths="10"))
