@@ -99,7 +99,7 @@ def timeline(sides: Sides, words: Vocabulary, dimension: int, config: TrainConfi
         sent = trainer._send(plan)
     with phases["mine"][1]:
         trainer._mine(plan, sent, torch.zeros(()))
-    trainer._schedule.go_to(1)
+    trainer._schedule.now.copy_(trainer._schedule.steps[1])
     step = sent["steps"][: len(plan.steps[0])]
     with phases["a step"][1]:
         result = trainer._step(step.long())

@@ -22,7 +22,6 @@ from paranmt_hf.util.wording import counted
 from paranmt_hf.version import __version__
 
 NAME = "paranmt-hf"
-DEVELOPMENT = ("test", "dev")  # Extras that only those need who change the code
 Lines = dict[str, str]
 State = Literal["present", "missing", "too old", "broken"]
 
@@ -52,7 +51,11 @@ def diagnose() -> Diagnosis:
     """Examine the installation and the machine; anything broken becomes a problem in the report."""
     found = Diagnosis()
     sections: dict[str, Callable[[], Lines]] = {
-        "installation": _installation,
+        "installation": lambda: {
+            "paranmt-hf": __version__,
+            "Python": f"{platform.python_version()} ({sys.executable})",
+            "system": f"{platform.platform()}, {platform.machine()}",
+        },
         "packages": lambda: _packages(found.problems),
         "machine": lambda: {"cores": str(visible_cores()), "memory": _gigabytes(total_memory())},
         "GPUs": _gpus,
@@ -66,14 +69,6 @@ def diagnose() -> Diagnosis:
         except Exception as error:
             found.problems.append(f"{title} cannot be found out: {_short(error)}")
     return found
-
-
-def _installation() -> Lines:
-    return {
-        "paranmt-hf": __version__,
-        "Python": f"{platform.python_version()} ({sys.executable})",
-        "system": f"{platform.platform()}, {platform.machine()}",
-    }
 
 
 def _packages(problems: list[str]) -> Lines:
@@ -99,7 +94,8 @@ def read_requirements() -> list[tuple[Requirement, str | None]]:
         extra = re.search('extra == "([^"]+)"', str(requirement.marker or ""))
         if extra is None:
             pairs.append((requirement, None))
-        elif extra[1] not in DEVELOPMENT:
+        # Those who change the code alone need the others.
+        elif extra[1] not in ("test", "dev"):
             pairs.append((requirement, extra[1]))
     return sorted(pairs, key=lambda pair: pair[1] or "")
 

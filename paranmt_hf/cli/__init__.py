@@ -73,7 +73,7 @@ def _run(words: list[str]) -> int:
     elif first == "--version":
         print(f"paranmt-hf {__version__}")
     elif set(words[bool(below) :]) <= {"-h", "--help", "--help-all"}:
-        print(_overview_of(first, below) if below else overview())
+        print(overview(first, below))
         return 0 if words[bool(below) :] else 2
     else:
         typed = " ".join(words[: 2 if below else 1])
@@ -86,15 +86,12 @@ def _run(words: list[str]) -> int:
     return 0
 
 
-def _overview_of(family: str, commands: Sequence[Command]) -> str:
-    """Help of a command that has subcommands."""
-    lines = [f"usage: paranmt {family} COMMAND [options]", "", FAMILIES[family], ""]
-    lines += [f"  {command.name.split()[1]:<16} {command.summary}" for command in commands]
-    return "\n".join([*lines, "", f"example:\n  {commands[0].example}"])
-
-
-def overview() -> str:
-    """Help of `paranmt`: all commands under their headings."""
+def overview(family: str = "", below: Sequence[Command] = ()) -> str:
+    """Help of `paranmt`, all commands under their headings; or of a family, the commands `below` it."""
+    if below:
+        lines = [f"usage: paranmt {family} COMMAND [options]", "", FAMILIES[family], ""]
+        lines += [f"  {command.name.split()[1]:<16} {command.summary}" for command in below]
+        return "\n".join([*lines, "", f"example:\n  {below[0].example}"])
     lines = ["usage: paranmt COMMAND [options]", ""]
     lines += ["Paraphrase corpora by back-translation, and sentence encoders trained on them."]
     for heading, commands in GROUPS.items():

@@ -194,7 +194,7 @@ class Command:
             name = str(key).replace("-", "_")
             if name not in known:
                 raise InputError(
-                    f"{where}: {name!r} is not one of {', '.join(known)}{perhaps(name, known)}", option=group
+                    f"{where}: {name!r} is not one of {', '.join(known)}{perhaps(name, list(known))}", option=group
                 )
             if value is not None:
                 found[known[name].name] = known[name].read(value, where)

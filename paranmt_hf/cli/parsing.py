@@ -30,17 +30,7 @@ def parse(command: Command, given_words: Sequence[str], file_values: Mapping[str
 
     Values from a file or the name of a recipe replace defaults.
     """
-    switches = {"--help-all": "--help"}
-    for option in command.options:
-        opposite = f"--no{flag_of(option.name)[1:]}"
-        if option.group is not None:
-            for word in given_words:
-                if (typed := word.partition("=")[0]) in (flag_of(option.name), opposite):
-                    _exit_mistyped(command, f"{typed} is given as {option.flag}=VALUE")
-        elif option.expected.kind is bool and option.expected.optional:
-            # tyro knows no switches without a default.
-            switches |= {option.flag: f"{option.flag}=true", opposite: f"{option.flag}=false"}
-    words = [switches.get(word, word) for word in given_words]
+    words = _tyro_words(command, given_words)
     # Hidden options are unknown to tyro: they are left out only if the help is all that is asked for.
     brief = "--help-all" not in given_words and not {"-h", "--help"}.isdisjoint(words)
     boxes = list(_boxes(command, file_values, brief))
@@ -57,7 +47,30 @@ def parse(command: Command, given_words: Sequence[str], file_values: Mapping[str
     for group in command.groups:
         if text := found.pop(group, None):
             found |= command.values_of_group(group, *_settings_of_group(group, text))
-    return _read_values(command, found)
+    for option in command.options:
+        value = found[option.name]
+        if option.expected.several and not value:
+            if option.default is MISSING:
+                _exit_mistyped(command, f"{option.flag} is missing; see --help")
+            found[option.name] = option.default
+        elif value is not None:
+            found[option.name] = option.read(value)
+    return found
+
+
+def _tyro_words(command: Command, given_words: Sequence[str]) -> list[str]:
+    """The words of a command line as tyro takes them."""
+    switches = {"--help-all": "--help"}
+    for option in command.options:
+        opposite = f"--no{flag_of(option.name)[1:]}"
+        if option.group is not None:
+            for word in given_words:
+                if (typed := word.partition("=")[0]) in (flag_of(option.name), opposite):
+                    _exit_mistyped(command, f"{typed} is given as {option.flag}=VALUE")
+        elif option.expected.kind is bool and option.expected.optional:
+            # tyro knows no switches without a default.
+            switches |= {option.flag: f"{option.flag}=true", opposite: f"{option.flag}=false"}
+    return [switches.get(word, word) for word in given_words]
 
 
 def _exit_mistyped(command: Command, reason: str) -> None:
@@ -87,7 +100,14 @@ def _boxes(command: Command, file_values: Mapping[str, Any], brief: bool) -> Ite
             yield title, made
         else:
             yield "own", Annotated[_dataclass("own", options), tyro.conf.arg(name="")]
-    yield "general", _dataclass("general", list(_general(command.writes_json)))
+    general = [_general_field("json", Path | None, "Write the result into this file; - prints it.", "FILE")]
+    config = "Options from a YAML file or from the record of a result; the command line replaces them."
+    general += [
+        _general_field("config", Path | None, config, "FILE"),
+        _general_field("debug", bool, "Show the traceback of an error."),
+        _general_field("help_all", bool, "Show this help with all options."),
+    ]
+    yield "general", _dataclass("general", general if command.writes_json else general[1:])
 
 
 def _dataclass(name: str, options: Sequence[tuple[str, Any] | TyroField]) -> Any:  # noqa: ANN401 - a class without a static type
@@ -104,18 +124,6 @@ def _settings_of_group(group: str, text: str) -> tuple[Mapping[Any, Any], str]:
     if found is None:
         raise InputError(f"{group} must be NAME=VALUE,NAME=VALUE or a YAML file, was {text!r}", option=group)
     return found, flag_of(group)
-
-
-def _read_values(command: Command, values: dict[str, Any]) -> dict[str, Any]:
-    for option in command.options:
-        value = values[option.name]
-        if option.expected.several and not value:
-            if option.default is MISSING:
-                _exit_mistyped(command, f"{option.flag} is missing; see --help")
-            values[option.name] = option.default
-        elif value is not None:
-            values[option.name] = option.read(value)
-    return values
 
 
 def _description(command: Command, brief: bool) -> str:
@@ -182,16 +190,6 @@ def _metavar(option: Option) -> str | None:
     else:
         name = {int: "INT", float: "FLOAT", Path: "PATH", dict: "NAME=VALUE,..."}.get(expected.kind, "TEXT")
     return f"{name} [{name} ...]" if expected.several else name
-
-
-def _general(writes_json: bool) -> Iterator[TyroField]:
-    """Options of every command."""
-    if writes_json:
-        yield _general_field("json", Path | None, "Write the result into this file; - prints it.", "FILE")
-    config = "Options from a YAML file or from the record of a result; the command line replaces them."
-    yield _general_field("config", Path | None, config, "FILE")
-    yield _general_field("debug", bool, "Show the traceback of an error.")
-    yield _general_field("help_all", bool, "Show this help with all options.")
 
 
 def _general_field(name: str, kind: Any, text: str, metavar: str | None = None) -> TyroField:  # noqa: ANN401

@@ -30,8 +30,6 @@ from paranmt_hf.util.yaml_files import read_yaml
 from paranmt_hf.version import __version__
 
 THERE, RUN = "there", "to run"
-NAME = re.compile(r"\w[\w.-]*")
-BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")  # A name in braces, or doubled braces, which stand for single ones
 
 
 @dataclass(frozen=True)
@@ -45,11 +43,6 @@ class Step:
     written: tuple[Path, ...]  # What it writes; the first is its result
     after: tuple[str, ...]  # Names of the earlier steps whose files it reads
     acts: tuple[Act, ...] = ()  # What it does besides reading and computing
-
-    @property
-    def is_written(self) -> bool:
-        """Whether all that it writes is there."""
-        return bool(self.written) and all(file.exists() for file in self.written)
 
 
 def run_pipeline(
@@ -110,7 +103,7 @@ def _parse_steps(
     for name, options in steps.items():
         where = f"{file}, step {str(name)!r}"
         with _naming(where):
-            if not isinstance(name, str) or not NAME.fullmatch(name):
+            if not isinstance(name, str) or not re.fullmatch(r"\w[\w.-]*", name):
                 raise InputError("the name of a step has letters and digits, and after the first of them also _ . -")
             if not isinstance(options, dict) or not isinstance(options.get("command"), str):
                 raise InputError("expected `command: NAME` and options, such as {command: select, tenths: 7-10}")
@@ -183,7 +176,8 @@ def _filled(value: Any, key: str, earlier: Mapping[str, Step | None]) -> Any:  #
         if len(value) == 1 and (only := next(iter(value))) in earlier and value[only] is None:
             raise InputError(f'{key} needs quotation marks: "{{{only}}}"', option=key)
         return {name: _filled(part, key, earlier) for name, part in value.items()}
-    return BRACES.sub(result, value) if isinstance(value, str) else value
+    # A name in braces, or doubled braces, which stand for single ones.
+    return re.sub(r"\{\{|\}\}|\{([^{}]*)\}", result, value) if isinstance(value, str) else value
 
 
 def _placed(given: Any, out: Path) -> Any:  # noqa: ANN401
@@ -246,7 +240,7 @@ def _run_steps(steps: Sequence[Step], dry_run: bool) -> Iterator[str]:
 
 def _state(step: Step, pending: set[str]) -> str | InputError:
     """Whether the result of a step is there, or what its command finds wrong with it."""
-    if not step.is_written:
+    if not step.written or not all(file.exists() for file in step.written):
         return RUN
     if waits := next((name for name in step.after if name in pending), None):
         return f"{THERE}, to be compared when {waits} has run"

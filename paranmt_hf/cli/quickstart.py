@@ -9,7 +9,7 @@ from pathlib import Path
 from paranmt_hf.cli.pipeline import run_pipeline
 from paranmt_hf.corpus.release.record import RELEASE_RECORD
 from paranmt_hf.encoders.named_encoder import NamedEncoder
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import refuse
 from paranmt_hf.hub.repository import ASSETS, CAPTIONS, check_name
 from paranmt_hf.text.protocols import Encoder
 
@@ -24,7 +24,14 @@ def quickstart(out: str | Path, *, translator: str = CAPTIONS) -> Iterator[str]:
         translator: Czech-English translation model: folder, Hub id, or `captions-cs-en`, that of the package.
     """
     folder, steps = Path(out).expanduser(), ASSETS / "quickstart.yaml"
-    _check_free(folder)
+    # The files of a result would be mixed with the new ones.
+    held = [name for name in (RELEASE_RECORD, "modules.json") if (folder / name).exists()]
+    for wrong, reason in (
+        (not folder.name, "is the root of the file system"),
+        (folder.exists() and not folder.is_dir(), "is a file, and the quickstart makes a folder"),
+        (held, f"is a corpus or an encoder: it holds {' and '.join(held)}"),
+    ):
+        refuse(wrong, f"{folder} {reason}; choose another `out`", option="out", path=folder)
     check_name(translator, kind="translator")
     changes = {}
     if translator != CAPTIONS:
@@ -40,21 +47,6 @@ def quickstart(out: str | Path, *, translator: str = CAPTIONS) -> Iterator[str]:
     yield "next, search its sentences:"
     yield f"  paranmt search index {corpus} --out {index}"
     yield f'  paranmt search query {index} "a man is playing a guitar ."'
-
-
-def _check_free(out: Path) -> None:
-    """Reject a folder that is a result itself, whose files would be mixed with the new ones."""
-
-    def refusal(reason: str) -> InputError:
-        return InputError(f"{out} {reason}; choose another `out`", option="out", path=out)
-
-    if not out.name:
-        raise refusal("is the root of the file system")
-    if out.exists() and not out.is_dir():
-        raise refusal("is a file, and the quickstart makes a folder")
-    for record in (RELEASE_RECORD, "modules.json"):
-        if (out / record).exists():
-            raise refusal(f"is a corpus or an encoder: it holds {record}")
 
 
 def _show_corpus(folder: Path) -> Iterator[str]:

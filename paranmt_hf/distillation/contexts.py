@@ -14,11 +14,11 @@ import torch
 from sentence_transformers import SentenceTransformer
 from transformers import BatchEncoding, PreTrainedTokenizerFast
 
-from paranmt_hf.distillation.reduction import ResumeStore
 from paranmt_hf.encoders.units import Lookup
 from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.text.definitions import word_normalizer, word_pre_tokenizer
 from paranmt_hf.text.tokens import Bags, WordTokenizer
+from paranmt_hf.training.checkpoint import CheckpointFile
 from paranmt_hf.util.machine import torch_threads
 from paranmt_hf.util.progress import Progress
 
@@ -173,7 +173,7 @@ def mean_states(
     sentences: Iterable[pa.Array],
     total: int,
     limit: int,
-    kept: ResumeStore | None = None,
+    kept: CheckpointFile | None = None,
     *,
     in_bf16: bool = False,
     cpu_batch: int = 32,
@@ -187,12 +187,14 @@ def mean_states(
     """
     tokenizer, means = WordTokenizer(), StateMeans(encoder, lookup, in_bf16=in_bf16, cpu_batch=cpu_batch)
     seen, known, done = np.zeros(len(lookup.vocabulary), np.int64), 0, 0
-    if kept is not None and (state := kept.read()) is not None:
+    if kept is not None and (found := kept.read()) is not None:
+        state = found[0]
         means.restore(state)
         seen, known = state["seen"].numpy(), int(state["sentences"])
 
-    def state_now() -> Tensors:
-        return {**means.state(), "seen": torch.from_numpy(seen), "sentences": torch.tensor(done)}
+    def keep() -> None:
+        if kept is not None and kept.is_due and not means.is_empty:
+            kept.write({**means.state(), "seen": torch.from_numpy(seen), "sentences": torch.tensor(done)}, {})
 
     with Progress("distill", total, done=known, unit="sentences") as progress:
         for column in sentences:
@@ -207,8 +209,7 @@ def mean_states(
                 means.add([block[index].as_py() for index in chosen.tolist()], np.split(rows, bounds[1:]))
                 done += len(block)
                 progress.advance_to(done)
-                if kept is not None and not means.is_empty:
-                    kept.offer(state_now)
+                keep()
     units = lookup.vocabulary.units
     with Progress("distill, words alone", len(units), unit="words") as progress:
         # By ranges of rows, so that a continued run has the same batches. Row 0 is that of unknown words.
@@ -218,8 +219,7 @@ def mean_states(
             if alone:
                 means.add([units[row] for row in alone], [np.array([row]) for row in alone], alone=True)
             progress.advance_to(end)
-            if kept is not None and not means.is_empty:
-                kept.offer(state_now)
-    found = means.means()
-    refuse(not np.isfinite(found).all(), "the model gave a state that is not finite")
-    return found
+            keep()
+    average = means.means()
+    refuse(not np.isfinite(average).all(), "the model gave a state that is not finite")
+    return average

@@ -79,19 +79,19 @@ def distill(
     check_language(language or ENGLISH)
     foreign = evaluate is not None and is_sample(evaluate) and language not in (None, ENGLISH)
     refuse(foreign, f"the sentences of `evaluate` sample are English, not {language}", option="evaluate")
-    if translations is not None:
-        refuse(language is None, "say which language the text has, such as `language` de", option="language")
-        refuse(
-            config.words or config.start == WORDS,
-            "the start words needs a teacher that reads the text itself; leave out `words`, or `translations`",
-            option="words" if config.words else "start",
-        )
     given = [*names, config.encoder, *listed(text), *listed(translations), *listed(data)]
     out = result_folder(out, DistillRecord, sources=[Path(name).expanduser() for name in given if name])
     sets = sets_of(evaluate) if evaluate is not None else []
     unwanted = sentences_of(exclude) if exclude is not None else set()
     translated = None if translations is None else listed(translations)
     sentences = PairsAndText(None, SentenceSources(listed(text), columns, translated), unwanted)
+    if sentences.translated:
+        refuse(language is None, "say which language the text has, such as `language` de", option="language")
+        refuse(
+            config.words or config.start == WORDS,
+            "the start words needs a teacher that reads the text itself; leave out `words`, or `translations`",
+            option="words" if config.words else "start",
+        )
     pairs = Pairs(listed(data), PairSelection(), unwanted, seed=config.seed) if data is not None else None
     located = locate(names[0])
     named = config
@@ -132,7 +132,7 @@ def distill(
         record = DistillRecord(settings=settings, command=words, dimension=trained.dimension, **found, **made)
         # The card shows the command.
         record.write(folder)
-        write_model_card(folder, trained_values(out.name, folder, trained))
+        write_model_card(folder, out.name, trained_values(trained, folder))
         return record
 
     return run(

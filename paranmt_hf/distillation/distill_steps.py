@@ -71,11 +71,14 @@ class DistillSteps:
     def run(self, folder: Path, data: Names | None, exclude: str | Path | None, sets: list[StsSet]) -> dict[str, Any]:
         """Fill the folder of the encoder; returns what the record says of it."""
         from paranmt_hf.training.average import average_encoders
+        from paranmt_hf.training.teacher import teacher_vectors
 
         counts = count_units(self.sentences[SENTENCE].chunks, ["word"])["word"]
         start = self.config.start or self._usual_start(counts)
         self._check(start)
-        taught = self._teach()
+        parts = [part for part in (self.sentences, self.held_out) if len(part)]
+        keyed = [(keys_in(part), part[part.column_names[-1]]) for part in parts]
+        taught = teacher_vectors(self.teacher, keyed, self._cache, device=None, precision="bf16")
         encoder = self._encoder(start, counts, taught)
         before = self._before(start, encoder)
         # What cannot be evaluated is refused before training.
@@ -91,9 +94,16 @@ class DistillSteps:
             last = mean
         shutil.copytree(last, folder, dirs_exist_ok=True)
         after = NamedEncoder(str(folder)).load()
+        unseen, alike = self.held_out[SENTENCE].to_pylist(), None
+        if unseen:
+            wanted = taught.of(keys_in(self.held_out)).numpy()
+            alike = {
+                "start": likeness(before.encode(unseen), wanted),
+                "encoder": likeness(after.encode(unseen), wanted),
+            }
         return {
             "start": plain_name(start),
-            "likeness": self._likeness(taught, before, after),
+            "likeness": alike,
             "sentences": len(self.sentences),
             "held_out": len(self.held_out),
             "epochs": self.epochs,
@@ -155,16 +165,6 @@ class DistillSteps:
             option="start",
         )
 
-    def _teach(self) -> TeacherVectors:
-        """The teacher's vectors of all sentences."""
-        from paranmt_hf.training.teacher import teacher_vectors
-
-        keyed = []
-        for part in (self.sentences, self.held_out):
-            if len(part):
-                keyed.append((keys_in(part), part[part.column_names[-1]]))
-        return teacher_vectors(self.teacher, keyed, self._cache, device=None, precision="bf16")
-
     def _encoder(self, start: str, counts: Counter[str], taught: TeacherVectors) -> EncoderConfig:
         """Settings of the encoder that training starts from."""
         if start not in (WORDS, TRIGRAMS):
@@ -215,17 +215,6 @@ class DistillSteps:
             return NamedEncoder(encoder.init_from or str(encoder.vectors)).load()
         counts = count_units(self.sentences[SENTENCE].chunks, ["trigram"])
         return WithoutProgressBar(build_for(encoder, counts, None, seed=self.config.seed), 256)
-
-    def _likeness(self, taught: TeacherVectors, before: Encoder, after: Encoder) -> dict[str, float] | None:
-        """How like its teacher the encoder is before and after training; None if no sentences were held out."""
-        if not len(self.held_out):
-            return None
-        teacher = taught.of(keys_in(self.held_out)).numpy()
-        unseen = self.held_out[SENTENCE].to_pylist()
-        return {
-            "start": likeness(before.encode(unseen), teacher),
-            "encoder": likeness(after.encode(unseen), teacher),
-        }
 
 
 def _scores(encoder: Encoder, sets: list[StsSet]) -> dict[str, float]:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from paranmt_hf.encoders.loading import load
-from paranmt_hf.training.record import DISTILLATION_FILE
+from paranmt_hf.training.record import DISTILLATION_FILE, EncoderResult
 from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.records import Record
-from paranmt_hf.util.run import Result
 from paranmt_hf.util.wording import counted
-
-if TYPE_CHECKING:
-    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +30,8 @@ class DistillRecord(Record):
     scores: dict[str, dict[str, float]]  # Pearson's r of the start and the encoder by evaluation set, in [-1, 1]
 
 
-class Distilled(Result[DistillRecord]):
+class Distilled(EncoderResult[DistillRecord]):
     """A distilled encoder."""
-
-    def load(self) -> SentenceEncoder:
-        """Load the encoder."""
-        return load(self.folder)
 
     def summary(self) -> str:
         """Size, likeness to the teacher and scores in a few lines."""

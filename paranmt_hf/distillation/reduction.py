@@ -6,24 +6,19 @@ whole words. Of words in context (`contexts.py`), weighted by frequency (SIF, Ar
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from paranmt_hf.errors import refuse
 from paranmt_hf.text.word_vectors import WordVectors
-from paranmt_hf.training import checkpoint
+from paranmt_hf.training.checkpoint import CheckpointFile
 from paranmt_hf.util.markers import Count, Group
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.settings import Settings
 from paranmt_hf.util.wording import counted
-
-if TYPE_CHECKING:
-    import torch
 
 Encode = Callable[[list[str]], np.ndarray]
 FREQUENT = Group("most_frequent", "Which words get a vector.")
@@ -50,36 +45,17 @@ class VectorsConfig(Settings):
     precision: Annotated[Literal["float32", "bf16"], READING] = "float32"
 
 
-class ResumeStore:
-    """What one encoder gave so far, vectors or states of words, in a file of the work folder."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._saved = path, time.monotonic()
-
-    def read(self) -> dict[str, torch.Tensor] | None:
-        """Read the last stored state; None if there is none."""
-        found = checkpoint.read_checkpoint(self._path)
-        return None if found is None else found[0]
-
-    def offer(self, state: Callable[[], dict[str, torch.Tensor]]) -> None:
-        """Store a state, unless one was stored recently."""
-        if time.monotonic() - self._saved >= checkpoint.CHECKPOINT_SECONDS:
-            checkpoint.write_checkpoint(self._path, state(), {})
-            self._saved = time.monotonic()
-
-
-def encode_words(words: Sequence[str], encode: Encode, store: ResumeStore) -> np.ndarray:
+def encode_words(words: Sequence[str], encode: Encode, kept: CheckpointFile) -> np.ndarray:
     """Encode words without context [word, dimension]."""
-    import torch
-
-    found = store.read()
-    parts = [] if found is None else [found["vectors"].numpy()]
+    found = kept.read("np")
+    parts = [] if found is None else [found[0]["vectors"]]
     done = sum(map(len, parts))
     with Progress("distill", len(words), done=done, unit="words") as progress:
         for start in range(done, len(words), 2000):
             parts.append(np.asarray(encode(list(words[start : start + 2000])), np.float32))
             progress.advance_to(start + len(parts[-1]))
-            store.offer(lambda: {"vectors": torch.from_numpy(np.concatenate(parts))})
+            if kept.is_due:
+                kept.write({"vectors": np.concatenate(parts)}, {})
     return np.concatenate(parts)
 
 

@@ -16,7 +16,6 @@ import pyarrow as pa
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.reading.sentences import SentenceSources
 from paranmt_hf.distillation.reduction import (
-    ResumeStore,
     VectorsConfig,
     check_reduction,
     encode_words,
@@ -31,6 +30,7 @@ from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.definitions import is_piece
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import WordVectors, read_vectors, write_vectors
+from paranmt_hf.training.checkpoint import CheckpointFile
 from paranmt_hf.training.inputs import sentences_of
 from paranmt_hf.training.text import PairsAndText
 from paranmt_hf.util.files import decode_line, listed, open_lines, result_file, shown_path
@@ -140,7 +140,7 @@ def distill_vectors(
 
     def make(work: Path, file: Path) -> VectorsRecord:
         encoders = _encoders(located, words, config)
-        stores = [ResumeStore(work / f"states-{index}.safetensors") for index in range(len(encoders))]
+        stores = [CheckpointFile(work / f"states-{index}.safetensors") for index in range(len(encoders))]
         if config.contexts is None:
             encoded = []
             for encoder, store in zip(encoders, stores, strict=True):
@@ -189,7 +189,17 @@ def _choose(counts: Counter[str], vocabulary: str | Path | None, config: Vectors
     if counts:
         words |= dict.fromkeys(most_frequent("word", counts, config.words, min_count=config.min_count).units[1:])
     if vocabulary is not None:
-        words |= dict.fromkeys(_read_words(Path(vocabulary), config.words))
+        path, given = Path(vocabulary), dict[str, None]()
+        with open_lines(path, "the vocabulary") as lines:
+            for number, line in enumerate(lines, 1):
+                fields = decode_line(line, path, number).split()
+                # A word such as `##ing` would be read as a piece.
+                if fields and not is_piece(fields[0]):
+                    given.setdefault(fields[0])
+                if len(given) >= config.words:
+                    break
+        refuse(not given, f"the vocabulary {path} is empty; expected a word in front of each line", path=path)
+        words |= given
     if config.contexts is not None:
         # The name of unknown words there.
         words.pop(UNKNOWN, None)
@@ -203,7 +213,7 @@ def _in_context(
     encoders: Sequence[SentenceEncoder],
     sentences: PairsAndText,
     config: VectorsConfig,
-    stores: Sequence[ResumeStore],
+    stores: Sequence[CheckpointFile],
 ) -> WordVectors:
     """Word vectors from the states of words in sentences."""
     import torch
@@ -240,17 +250,3 @@ def _every(columns: Iterator[pa.Array], step: int) -> pa.ChunkedArray:
         # The place of the next one in the next column.
         start += step * len(taken[-1]) - len(column)
     return pa.chunked_array(taken, pa.string())
-
-
-def _read_words(path: Path, limit: int) -> list[str]:
-    words: dict[str, None] = {}
-    with open_lines(path, "the vocabulary") as lines:
-        for number, line in enumerate(lines, 1):
-            fields = decode_line(line, path, number).split()
-            # A word such as `##ing` would be read as a piece.
-            if fields and not is_piece(fields[0]):
-                words.setdefault(fields[0])
-            if len(words) >= limit:
-                break
-    refuse(not words, f"the vocabulary {path} is empty; expected a word in front of each line", path=path)
-    return list(words)

@@ -9,18 +9,8 @@ from typing import Any
 from sentence_transformers.sentence_transformer.model_card import SentenceTransformerModelCardData
 
 from paranmt_hf.hub.client import is_id
-from paranmt_hf.hub.repository import Model
 
 REVISION_DIGITS = 40  # As many as a commit on the Hub has
-
-
-def hub_name(source: Model | None) -> str:
-    """The id of an encoder on the Hub; one that begins with `ORGANISATION` for a folder, which has none."""
-    if source is None:
-        return "ORGANISATION/unnamed"
-    if is_id(source.name):
-        return source.name
-    return f"ORGANISATION/{'-'.join(source.name.split()) or 'model'}"
 
 
 def _named(field: str, form: str) -> Any:  # noqa: ANN401 - a property in place of a field
@@ -31,7 +21,10 @@ def _named(field: str, form: str) -> Any:  # noqa: ANN401 - a property in place 
         encoder: Any = getattr(self, "model", None)
         if given is not None or encoder is None or not self._names_encoder:
             return given
-        return form.format(name=hub_name(encoder.source), revision=encoder.revision)
+        name = "unnamed" if encoder.source is None else "-".join(encoder.source.name.split()) or "model"
+        # A folder has no id.
+        name = name if is_id(name) else f"ORGANISATION/{name}"
+        return form.format(name=name, revision=encoder.revision)
 
     def write(self: EncoderCardData, value: str | None) -> None:
         self.__dict__.setdefault("_given", {})[field] = value

@@ -86,21 +86,14 @@ def _lstm(width: int, dimension: int, config: EncoderConfig, bidirectional: bool
     return [*layers, pooling(dimension, pooling_mode=config.pooling)]
 
 
-def _rnn(width: int, dimension: int, config: EncoderConfig) -> list[nn.Module]:
-    from paranmt_hf.encoders.modules.paranmt_recurrent import LastStateRNN
+def _last_state(width: int, dimension: int, config: EncoderConfig, name: str) -> list[nn.Module]:
+    """A network whose last state is the sentence vector (PARAGRAM-PHRASE, section 3)."""
+    from paranmt_hf.encoders.modules.paranmt_recurrent import IdentityRNN, LastStateRNN, PeepholeLSTM
 
-    return [LastStateRNN(width, dimension, config.activation)]
-
-
-def _irnn(width: int, dimension: int, config: EncoderConfig) -> list[nn.Module]:
-    from paranmt_hf.encoders.modules.paranmt_recurrent import IdentityRNN
-
-    return [IdentityRNN(width)]
-
-
-def _plstm(width: int, dimension: int, config: EncoderConfig) -> list[nn.Module]:
-    from paranmt_hf.encoders.modules.paranmt_recurrent import PeepholeLSTM
-
+    if name == "rnn":
+        return [LastStateRNN(width, dimension, config.activation)]
+    if name == "irnn":
+        return [IdentityRNN(width)]
     return [PeepholeLSTM(width, dimension, config.output_gate == "with")]
 
 
@@ -145,18 +138,30 @@ FAMILIES: dict[str, Family] = {
             layers=partial(_dense, projection=True),
         ),
         _layered("dan", "DAN", modules="WordEmbedding( Dense-(Tanh|ReLU)){1,2}", layers=_dense),
-        _ordered("rnn", "RNN", modules="WordEmbeddings LastStateRNN", layers=_rnn, paper=PARAGRAM),
+        _ordered(
+            "rnn",
+            "RNN",
+            modules="WordEmbeddings LastStateRNN",
+            layers=partial(_last_state, name="rnn"),
+            paper=PARAGRAM,
+        ),
         _ordered(
             "irnn",
             "iRNN",
             modules="WordEmbeddings IdentityRNN",
-            layers=_irnn,
+            layers=partial(_last_state, name="irnn"),
             # Its state is as wide as its words.
             table_dimension="dimension",
             centre="initial",
             paper=PARAGRAM,
         ),
-        _ordered("plstm", "peephole LSTM", modules="WordEmbeddings PeepholeLSTM", layers=_plstm, paper=PARAGRAM),
+        _ordered(
+            "plstm",
+            "peephole LSTM",
+            modules="WordEmbeddings PeepholeLSTM",
+            layers=partial(_last_state, name="plstm"),
+            paper=PARAGRAM,
+        ),
         Family(
             "sent2vec",
             "Sent2Vec",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from paranmt_hf.encoders.model_folder import AGAIN, MODULES, ModuleEntry, model_settings, module_list
+from paranmt_hf.encoders.model_folder import AGAIN, MODULES, PREFIX, ModuleEntry, model_settings, module_list
 from paranmt_hf.encoders.modules.paranmt_tables import (
     CONFIG_FILE,
     HASHES,
@@ -225,7 +225,7 @@ def read_average_tables(model: Model) -> tuple[list[AverageTable], str] | None:
         if entry.reference.startswith("sentence_transformers.") and entry.kind == "StaticEmbedding":
             stock = _read_stock_table(folder)
             return None if stock is None else ([stock], "concatenate")
-        if not entry.is_own:
+        if not entry.reference.startswith((PREFIX, f"{MODULES}.")):
             return None
         parts, mode = [[("", entry.kind)]], "concatenate"
         if entry.kind == "Combination":

@@ -43,11 +43,6 @@ class ModuleEntry:
         """Name of its class."""
         return self.reference.rpartition(".")[2]
 
-    @property
-    def is_own(self) -> bool:
-        """Whether it is a module of this package."""
-        return self.reference.startswith((PREFIX, f"{MODULES}."))
-
 
 def module_list(model: Model) -> list[ModuleEntry]:
     """Read the modules of an encoder, in order."""

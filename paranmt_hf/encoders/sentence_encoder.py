@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, Unpack
@@ -193,7 +193,7 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
                 chains.append([table.stored_as(precision), *part.modules[1:]])
             except ValueError as error:
                 raise InputError(f"{error}; choose another `precision`", option="precision") from None
-        return self.with_parts(chains, composition.mode)
+        return SentenceEncoder(modules=combined(chains, composition.mode), device="cpu", **self.settings)
 
     @classmethod
     def _load_with_module_classes(
@@ -203,10 +203,6 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
         found = super()._load_with_module_classes(model_name_or_path, {**module_classes, **CLASSES}, **kwargs)
         # The weights have the names that they have in a model that `load` gives.
         return cls(modules=from_stock(found), device="cpu")
-
-    def with_parts(self, parts: Sequence[Sequence[nn.Module]], mode: str) -> SentenceEncoder:
-        """Build an encoder with the settings of this one from the modules of each part."""
-        return SentenceEncoder(modules=combined(parts, mode), device="cpu", **self.settings)
 
     def save(self, path: str, *args: Any, **kwargs: Any) -> None:
         """Save as `SentenceTransformer.save` does: stock modules if possible, otherwise with our code."""

@@ -13,7 +13,7 @@ from paranmt_hf.encoders.loading import read_average_tables
 from paranmt_hf.encoders.model_folder import copy_model, model_settings
 from paranmt_hf.encoders.static_average import StaticAverage, normalize
 from paranmt_hf.encoders.vocabulary import AverageTable
-from paranmt_hf.errors import InputError, refuse
+from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.text_lists import list_of_texts
 
@@ -103,13 +103,10 @@ class StaticEncoder(WithCalibration):
             Vectors [sentence, dimension], float32; [dimension] of a single sentence.
         """
         texts = list_of_texts([sentences] if isinstance(sentences, str) else sentences, "sentences")
-        prompts = {"query": "", "document": "", **self.settings.get("prompts", {})}
-        name = self.settings.get("default_prompt_name") if prompt_name is None else prompt_name
-        missing = prompt is None and name is not None and name not in prompts
-        refuse(missing, f"prompt_name must be one of {', '.join(prompts)}, was {name!r}")
-        start = prompts.get(name, "") if prompt is None else prompt
-        if start:
-            texts = [start + text for text in texts]
+        if prompt is None:
+            prompt = self._named_prompt(prompt_name)
+        if prompt:
+            texts = [prompt + text for text in texts]
         vectors = self._truncated(self._average.encode(texts, threads=threads), truncate_dim)
         if normalize_embeddings:
             vectors = normalize(vectors)
@@ -176,6 +173,14 @@ class StaticEncoder(WithCalibration):
     def __reduce__(self) -> tuple[type[StaticEncoder], tuple[Any, ...]]:
         # Copies and other processes start with empty caches.
         return StaticEncoder, (self._average.tables, self._average.mode, self.settings, self.source)
+
+    def _named_prompt(self, name: str | None) -> str:
+        """Find a prompt of the model, the default one for None."""
+        prompts = {"query": "", "document": "", **self.settings.get("prompts", {})}
+        name = self.settings.get("default_prompt_name") if name is None else name
+        if name is not None and name not in prompts:
+            raise InputError(f"prompt_name must be one of {', '.join(prompts)}, was {name!r}")
+        return prompts.get(name, "")
 
     def _truncated(self, vectors: np.ndarray, dimensions: int | None) -> np.ndarray:
         cut = self.settings.get("truncate_dim") if dimensions is None else dimensions

@@ -178,31 +178,29 @@ class TrigramLookup(Lookup):
         self._ends = np.empty((2, 0), np.int32)
 
     def _learn(self, table: TokenTable) -> None:
-        new = self._new_tokens(table)
+        tokens = self._new_tokens(table)
         # In slices: the rows of a large vocabulary as Python numbers would take many times their memory.
-        for start in range(0, len(new), 100_000):
-            self._learn_tokens(new[start : start + 100_000])
-
-    def _learn_tokens(self, new: Sequence[str]) -> None:
-        # Every token between two blanks of its own.
-        text = f" {'  '.join(new)} "
-        codes = _codes(text)
-        # With its two blanks a token of n characters has n + 2 of them, and so n trigrams.
-        counts = np.fromiter(map(len, new), np.int64, len(new))
-        ends = np.cumsum(counts + 2) - 1
-        starts = len(self._inside) + np.cumsum(counts) - counts
-        begins = np.ones(len(codes), bool)
-        begins[ends] = begins[ends - 1] = False
-        inside = self._usual.rows(codes)
-        for at in self._usual.unusual(codes).tolist():
-            inside[at] = self.row_of.get(text[at : at + 3], 0)
-        # As the left neighbour a token gives its last character, as the right one its first.
-        sides = (codes[ends - 1], self._first), (codes[ends - counts], self._last)
-        neighbours = np.stack([_numbers(characters, known) for characters, known in sides]).astype(np.int32)
-        self._inside = np.concatenate([self._inside, inside[begins[:-2]]])
-        self._starts = np.concatenate([self._starts, starts])
-        self._counts = np.concatenate([self._counts, counts])
-        self._ends = np.concatenate([self._ends, neighbours], axis=1)
+        for low in range(0, len(tokens), 100_000):
+            new = tokens[low : low + 100_000]
+            # Every token between two blanks of its own.
+            text = f" {'  '.join(new)} "
+            codes = _codes(text)
+            # With its two blanks a token of n characters has n + 2 of them, and so n trigrams.
+            counts = np.fromiter(map(len, new), np.int64, len(new))
+            ends = np.cumsum(counts + 2) - 1
+            starts = len(self._inside) + np.cumsum(counts) - counts
+            begins = np.ones(len(codes), bool)
+            begins[ends] = begins[ends - 1] = False
+            inside = self._usual.rows(codes)
+            for at in self._usual.unusual(codes).tolist():
+                inside[at] = self.row_of.get(text[at : at + 3], 0)
+            # As the left neighbour a token gives its last character, as the right one its first.
+            sides = (codes[ends - 1], self._first), (codes[ends - counts], self._last)
+            neighbours = np.stack([_numbers(characters, known) for characters, known in sides]).astype(np.int32)
+            self._inside = np.concatenate([self._inside, inside[begins[:-2]]])
+            self._starts = np.concatenate([self._starts, starts])
+            self._counts = np.concatenate([self._counts, counts])
+            self._ends = np.concatenate([self._ends, neighbours], axis=1)
 
     def bags(self, table: TokenTable) -> Bags:
         """Look up the character trigrams of every sentence, in order."""

@@ -17,11 +17,11 @@ from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.tables import text_rows
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.evaluate import Models, NamedModel, find_models
+from paranmt_hf.evaluation.pair_file import by_spelling
 from paranmt_hf.evaluation.pair_set import parse_sentence
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.hub.repository import ASSETS
-from paranmt_hf.util.wording import counted
 
 COLUMNS = ("kind", "sentence", "paraphrase", "other")
 # The triples that the package carries.
@@ -52,18 +52,18 @@ def read_triples(path: str | Path | None = None) -> Triples:
     The file may have any format of tables (docs/formats.md).
     """
     table = open_table(CONTRAST if path is None else path, COLUMNS)
+    known = by_spelling(table.names)
+    if not set(COLUMNS) <= set(known):
+        found = ", ".join(table.names) or f"{table.width} without names"
+        raise InputError(f"{table.path}: expected the columns {', '.join(COLUMNS)}, found {found}", path=table.path)
     columns: dict[str, list[str]] = {name: [] for name in COLUMNS}
-    if set(COLUMNS) <= set(table.names):
-        for place, cells in text_rows(table, COLUMNS):
-            for name, cell in zip(COLUMNS, cells, strict=True):
-                columns[name].append(parse_sentence(cell, place, f"the column {name}"))
-    if not columns["kind"] or ALL in columns["kind"]:
-        raise InputError(
-            f"{table.path}: expected triples in the columns {', '.join(COLUMNS)}, of other kinds than {ALL!r}, which "
-            f"the row of all triples is called; found the columns {', '.join(table.names) or table.width} and "
-            f"{counted(len(columns['kind']), 'triple')}",
-            path=table.path,
-        )
+    for place, cells in text_rows(table, [known[name] for name in COLUMNS]):
+        for name, cell in zip(COLUMNS, cells, strict=True):
+            columns[name].append(parse_sentence(cell, place, f"the column {name}"))
+    if not columns["kind"]:
+        raise InputError(f"{table.path} has no triples", path=table.path)
+    if ALL in columns["kind"]:
+        raise InputError(f"{table.path}: no kind may be {ALL!r}, as the row of all triples is called", path=table.path)
     return Triples(table.path.stem, *columns.values())
 
 

@@ -62,6 +62,8 @@ def evaluate_mteb(
     chosen = find_tasks([tasks] if isinstance(tasks, str) else tasks, languages)
     located = [locate(name) for name in names]
     if data is not None:
+        if not data.expanduser().is_dir():
+            raise InputError(f"there is no folder {data}; expected one with the tasks' data", option="data", path=data)
         chosen = [with_local_data(task, data.expanduser()) for task in chosen]
     folder = result_folder(out, sources=[model.folder for model in located])
     if folder.is_dir() and any(folder.iterdir()) and not (folder / RESULTS).is_dir():

@@ -56,7 +56,7 @@ def read_pairs(table: Table) -> list[ScoredPair]:
         )
     columns = find_columns(table.names, table.path) if table.names else _by_numbers(table)
     known = by_spelling(table.names)
-    part = [known[name] for name in PARTS if name in known][:1]
+    part = [known[name] for name in PARTS if name in known and known[name] in table.texts][:1]
     rows = text_rows(table, [*columns, *part], numbers=columns[:1])
     pairs = []
     for place, (score, left, right, *parts) in rows:

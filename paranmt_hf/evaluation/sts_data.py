@@ -269,8 +269,14 @@ def read_hub(dataset: str, *, split: str = "test") -> StsSet:
     local = folder.is_dir()
     try:
         if local:
-            own_files(folder, lambda: load_dataset_builder(dataset))
+            splits = own_files(folder, lambda: load_dataset_builder(dataset))
+            if splits and split not in splits:
+                raise InputError(
+                    f"{dataset} has no split {split!r}, only {', '.join(splits)}; STS data are {_LAYOUTS}", path=folder
+                )
         rows = load_dataset(dataset, split=split)
+    except InputError:
+        raise
     except Exception as error:  # the library raises whatever the Hub, the files and pyarrow raise
         reason = str(error).strip().split("\n")[0]
         here = absent_here(dataset)

@@ -98,9 +98,9 @@ def word_weights(
         left_out = set(counts.most_frequent(config.blacklist))
         weights = np.array([word not in left_out for word in words], np.float64)
     if not weights.any():
+        advice = "name other vectors with `norms_of`" if weighting == "norms" else "take a smaller `blacklist`"
         raise InputError(
-            f"the weighting {weighting} leaves none of the {len(words):,} words; take a smaller `blacklist`, or "
-            "another `norms_of`",
+            f"the weighting {weighting} leaves none of the {len(words):,} words; {advice}",
             option="norms_of" if weighting == "norms" else None,
         )
     return weights

@@ -16,17 +16,11 @@ from paranmt_hf.util.wording import perhaps
 if TYPE_CHECKING:
     from huggingface_hub.errors import HfHubHTTPError
 
-# The client's libraries for HTTP, of which a broken connection raises errors of many classes.
-NETWORK = ("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3", "socket", "ssl", "hf_xet")
-TOKEN = re.compile(r"\b(?:hf|api_org)_\w{8,}|\bBearer\s+\S+")
-# What follows the path of an address may be a signature that lets its bearer in.
-SIGNATURE = re.compile(r"(https?://[^\s?]+)\?\S+")
-ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
-
 
 def is_id(name: str) -> bool:
     """Whether a name is valid as a Hub id, `organisation/name`."""
-    return bool(ID.fullmatch(name)) and ".." not in name and "--" not in name
+    has_form = re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", name) is not None
+    return has_form and ".." not in name and "--" not in name
 
 
 def split_revision(name: str) -> tuple[str, str | None]:
@@ -87,7 +81,11 @@ def explain(
 def _reason(error: BaseException, name: str, kind: str, revision: str | None, writing: bool) -> str:
     from huggingface_hub import constants, errors
 
-    causes = list(_causes(error))
+    causes: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in causes:
+        causes.append(cause)
+        cause = cause.__cause__ or cause.__context__
     # The first one is what happened; further ones may be what was being dealt with when it did.
     answer = next((cause for cause in causes if isinstance(cause, errors.HfHubHTTPError)), None)
     if any(isinstance(cause, errors.OfflineModeIsEnabled) for cause in causes):
@@ -98,18 +96,15 @@ def _reason(error: BaseException, name: str, kind: str, revision: str | None, wr
         return _answered(answer, name, kind, revision, writing)
     if type(error).__name__ == "DatasetNotFoundError":
         return _absent(name, kind)
-    of_network = any(type(cause).__module__.split(".")[0] in NETWORK for cause in causes)
+    # The client's libraries for HTTP, of which a broken connection raises errors of many classes.
+    network = ("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3", "socket", "ssl", "hf_xet")
+    of_network = any(type(cause).__module__.split(".")[0] in network for cause in causes)
     if of_network or any(isinstance(cause, ConnectionError | TimeoutError) for cause in causes):
         return (
             f"the connection to the Hub, {constants.ENDPOINT}, failed at {kind} {name!r} ({type(error).__name__}: "
             f"{_first_line(str(error))}); run the same command again"
         )
     return f"{kind} {name!r} on the Hub: {_first_line(str(error))}"
-
-
-def explain_silence(error: BaseException) -> str:
-    """Explain why the Hub did not answer; the text never contains a token."""
-    return f"no answer ({type(error).__name__}: {_first_line(str(error))})"
 
 
 def _answered(answer: HfHubHTTPError, name: str, kind: str, revision: str | None, writing: bool) -> str:
@@ -151,21 +146,15 @@ def _absent(name: str, kind: str) -> str:
     )
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ or error.__context__
-
-
 def _first_line(text: str) -> str:
     """The first line that is not empty, without tokens."""
     from huggingface_hub import get_token
 
     if token := get_token():
         text = text.replace(token, "(token)")
-    text = SIGNATURE.sub(r"\1", TOKEN.sub("(token)", text)).strip()
+    text = re.sub(r"\b(?:hf|api_org)_\w{8,}|\bBearer\s+\S+", "(token)", text)
+    # What follows the path of an address may be a signature that lets its bearer in.
+    text = re.sub(r"(https?://[^\s?]+)\?\S+", r"\1", text).strip()
     if not text:
         return "no reason was given"
     return textwrap.shorten(text.splitlines()[0].rstrip("."), 300, placeholder=" ...")

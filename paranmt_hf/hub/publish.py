@@ -213,7 +213,13 @@ def publish(
     files["README.md"] = card.encode()
     if plan.verify is not None:
         with tempfile.TemporaryDirectory() as copy:
-            lay_out(files, Path(copy))
+            for path, content in files.items():
+                place = Path(copy) / path
+                place.parent.mkdir(parents=True, exist_ok=True)
+                if isinstance(content, bytes):
+                    place.write_bytes(content)
+                else:
+                    link_or_copy(content, place)
             plan.verify(Path(copy))
     publication = Publication(
         target,
@@ -248,16 +254,6 @@ def without_options(content: Content) -> Content:
     if not values.pop("options", None):
         return content
     return as_bytes(values)
-
-
-def lay_out(files: Mapping[str, Content], folder: Path) -> None:
-    """Write the files of a repository into a folder."""
-    for path, content in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(content, bytes):
-            (folder / path).write_bytes(content)
-        else:
-            link_or_copy(content, folder / path)
 
 
 def refuse_unsafe(folder: Path, own: Collection[str] = ()) -> None:

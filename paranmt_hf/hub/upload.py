@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 RepositoryKind = Literal["dataset", "model"]
 # What a file is in a repository: a path to read it from, or its content.
 Content = Path | bytes
-VERSION = re.compile(r"v(\d+)")
-NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,10 @@ class Target:
                 f"{self.name!r} is not a name on the Hub: expected ORGANISATION/NAME or USER/NAME", option="name"
             )
         for option, value in (("revision", self.revision), ("tag", self.tag)):
-            if value is not None and (not NAME.fullmatch(value) or ".." in value or value.endswith((".lock", "."))):
+            form = r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*"
+            if value is not None and (
+                not re.fullmatch(form, value) or ".." in value or value.endswith((".lock", "."))
+            ):
                 raise InputError(
                     f"{option} {value!r} is not a valid git name; use letters, digits, '.', '-' and '_'", option=option
                 )
@@ -202,5 +203,5 @@ def version_of(target: Target, tags: Mapping[str, str], commit: str) -> str | No
 
 
 def _version_number(tag: str) -> int:
-    match = VERSION.fullmatch(tag)
+    match = re.fullmatch(r"v(\d+)", tag)
     return int(match[1]) if match else 0

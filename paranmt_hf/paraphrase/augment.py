@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
-from paranmt_hf.corpus.jobs.shards import Manifest, cut_into_shards
+from paranmt_hf.corpus.jobs.shards import Manifest
 from paranmt_hf.corpus.reading.arrow_tables import rebatch
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.normalisation import normalise
@@ -28,7 +28,6 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.paraphrase_file import (
     PACKAGES,
-    SHARD_ROWS,
     ParaphraseStage,
     TableWriter,
     cut_shards,
@@ -44,7 +43,6 @@ from paranmt_hf.util.settings import Settings
 from paranmt_hf.util.wording import brief, counted
 
 logger = logging.getLogger(__name__)
-LABELLED_SUFFIXES = (".tsv", ".csv", ".jsonl", ".parquet")
 COLUMNS = ["text", "label", "index", "score", "rank"]
 
 
@@ -241,7 +239,7 @@ def augment(
     config = config or AugmentConfig()
     # Text that means something else does not have the label.
     decoding = (decoding or ParaphraseConfig()).for_files()
-    out = result_file(out, LABELLED_SUFFIXES, sources=[model])
+    out = result_file(out, (".tsv", ".csv", ".jsonl", ".parquet"), sources=[model])
     engine = (engine or EngineConfig()).resolved()
     stage = ParaphraseStage(str(model), decoding, NamedEncoder.of(scorer), engine.threads)
     # The model is checked before the file is read, which may take long.
@@ -306,9 +304,7 @@ def _cut_originals(
             counts.update(labels.to_pylist())
             yield table
 
-    return cut_into_shards(
-        rows(), folder, identity, engine.shard_rows or SHARD_ROWS, unit="rows", extra=lambda: {"labels": counts}
-    )
+    return cut_shards(rows(), folder, identity, engine, unit="rows", extra=lambda: {"labels": counts})
 
 
 def _wanting(originals: Manifest, quotas: dict[str, int | None]) -> Iterator[pa.Table]:

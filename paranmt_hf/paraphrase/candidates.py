@@ -11,8 +11,11 @@ import pyarrow as pa
 
 from paranmt_hf.corpus.parsing.parsers import Parser, linearised_trees
 from paranmt_hf.corpus.parsing.trees import template_of
+from paranmt_hf.corpus.scoring.scores import cosines
+from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.overlap import trigram_overlap
+from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_rules import letters
 
@@ -93,6 +96,43 @@ class Candidates:
         self.rows, self.texts = self.rows[good], list(compress(self.texts, good))
         for row in np.flatnonzero(np.bincount(self.rows, minlength=len(self.notes)) == 0):
             self.notes[row] = self.notes[row] or note
+
+
+def select(
+    candidates: Candidates, config: ParaphraseConfig, *, scorer: Encoder | None = None, parser: Parser | None = None
+) -> list[Paraphrased]:
+    """Select the first `n` distinct candidates of each request within all limits.
+
+    `parser` finds out which have the template asked for, and `scorer` gives the paraphrase scores.
+    """
+    left = candidates
+    if not config.keep_copies:
+        left.keep(letters_of(left.sentences) != letters_of(left.texts), "nothing but the sentence itself")
+    if config.max_overlap is not None:
+        left.keep(overlaps(left.sentences, left.texts) <= config.max_overlap, "no paraphrase below the overlap")
+    if config.has_template:
+        assert parser is not None
+        left.keep(have_templates(parser, left.texts, left.templates), "no paraphrase with the template")
+    if not config.chooses:
+        left.keep(left.ranks < config.n, "")
+    scores = np.full(len(left.texts), np.nan, np.float32)
+    if scorer is not None and left.texts:
+        distinct, rows = np.unique(left.sentences, return_inverse=True)
+        scores = cosines(np.asarray(scorer.encode(distinct.tolist()))[rows], np.asarray(scorer.encode(left.texts)))
+    if config.min_score is not None:
+        good = scores >= config.min_score
+        left.keep(good, "no paraphrase above the score")
+        scores = scores[good]
+    found: list[list[Paraphrase]] = [[] for _ in left.notes]
+    each = zip(left.rows.tolist(), left.texts, left.templates, scores.tolist(), strict=True)
+    for row, text, template, score in each:
+        found[row].append(Paraphrase(text, None if scorer is None else score, template))
+    results = []
+    for own, note in zip(found, left.notes, strict=True):
+        if config.order == "score":
+            own.sort(key=by_score)
+        results.append(Paraphrased(apart(own, config.max_mutual_overlap, config.n), None if own else note))
+    return results
 
 
 def by_score(paraphrase: Paraphrase) -> float:

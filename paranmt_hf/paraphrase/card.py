@@ -63,16 +63,18 @@ def card_values(
 
 
 def shown_figures(evaluations: Sequence[Results]) -> str:
-    """The commands of evaluations, their figures and examples of normalisation, in Markdown."""
+    """The commands of evaluations, if they have one, their figures and examples of normalisation, in Markdown."""
     blocks = []
     for results in evaluations:
-        blocks += [code(results.settings["command"]), results.markdown()]
+        if command := results.settings["command"]:
+            blocks.append(code(command))
+        blocks.append(results.markdown())
         if results.kind == "canonical":
             rows = []
             for each in results.examples[:3]:
                 outputs = next(iter(each["outputs"].values())) or [each["source"]]
                 rows.append([escape(text) for text in (each["source"], outputs[0], each["references"][0])])
-            blocks.append(markdown_table(["noisy", "output", "clean"], rows))
+            blocks.append(markdown_table(["noisy", "output", "clean"], rows, left=(0, 1, 2)))
     return "\n\n".join(blocks)
 
 

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
+from paranmt_hf.corpus.translation.translator import MAX_TOKENS, Beams, check_device
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.markers import Advanced, Cosine, Count, Group, PythonOnly, Range, RunOnly, Seed, Share
 from paranmt_hf.util.settings import Settings, is_given, values_for
 from paranmt_hf.util.typed import named_values
 from paranmt_hf.util.wording import perhaps
 
-# Memory and time grow with these, and no paraphrase of a sentence gains from more.
-MAX_BEAMS, MAX_PIECES = 200, 10_000
 ARCHITECTURE = Group("architecture", "Size of a new model.")
 OPTIMIZATION = Group("optimization", "Learning rate, loss, number format, and how often is measured and saved.")
 DECODING = Group("decoding", "How paraphrases are found.")
 
-Width = Annotated[int, Range(at_least=1, at_most=MAX_PIECES)]
-Beams = Annotated[int, Range(at_least=1, at_most=MAX_BEAMS)]
+Width = Annotated[int, Range(at_least=1, at_most=MAX_TOKENS)]
 Dropout = Annotated[float, Range(at_least=0, at_most=0.99)]
 
 
@@ -96,7 +93,7 @@ class ParaphraserTraining(Settings):
     epochs: Count = 5
     max_steps: Count | None = None
     batch_tokens: Annotated[int, Range(at_least=1, at_most=10_000_000)] = 4096
-    max_pieces: Annotated[int, Range(at_least=2, at_most=MAX_PIECES)] = 80
+    max_pieces: Annotated[int, Range(at_least=2, at_most=MAX_TOKENS)] = 80
     learning_rate: Annotated[float, Range(above=0, at_most=1e30)] | None = None
     warmup: Annotated[int, Range(at_least=0), OPTIMIZATION] = 200
     label_smoothing: Annotated[Dropout, PythonOnly] = 0.1
@@ -150,7 +147,7 @@ class ParaphraseConfig(Settings):
     sample: Annotated[bool, DECODING] = False
     temperature: Annotated[float, Range(above=0), DECODING] = 1.0
     top_p: Annotated[float, Range(above=0, at_most=1), DECODING] = 1.0
-    max_length: Annotated[int, Range(at_least=2, at_most=MAX_PIECES), DECODING] = 80
+    max_length: Annotated[int, Range(at_least=2, at_most=MAX_TOKENS), DECODING] = 80
     min_score: Cosine | None = None
     max_overlap: Share | None = None
     max_mutual_overlap: Annotated[Share | None, DECODING] = None
@@ -165,8 +162,7 @@ class ParaphraseConfig(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.device is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", self.device):
-            raise InputError(f"device must be cpu, cuda or cuda:N, was {self.device!r}", option="device")
+        check_device(self.device)
         if self.sample and self.groups > 1:
             raise InputError(
                 "give either `sample` or `groups`: groups are of beams, of which sampling has none", option="sample"

@@ -7,7 +7,7 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -57,9 +57,7 @@ COMPARED = (
     *("groups", "diversity", "sample", "temperature", "top_p"),
     *("order", "max_mutual_overlap", "has_template", "trees", "keep_copies"),
 )
-EXAMPLES, SHOWN_EXAMPLES = 10, 5  # Sentences whose outputs are kept, and that the summary shows
 OUTPUT_COLUMNS = ("source", "paraphrase", "rank")
-PACKAGES = ("torch", "transformers", "sacrebleu", "nltk")
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ def evaluate_paraphrases(
     sentences: MeasuredSentences | None = None,
     compare: Sequence[str] = (),
     decoding: Annotated[ParaphraseConfig | None, Group(), Without(*COMPARED)] = None,
-    selection: Annotated[PairSelection | None, Group(), Without("ppdb_score"), Prefixed, Advanced] = None,
+    selection: Annotated[PairSelection | None, Group(), Prefixed, Advanced] = None,
     scorer: Annotated[str | Path | None, Advanced] = None,
 ) -> Evaluation:
     """Evaluate paraphrasers over decodings, and files of paraphrases; or the normalisation of noisy sentences.
@@ -143,10 +141,11 @@ def evaluate_paraphrases(
     results = []
     for name, model in located.items():
         if model is None:
-            results.append(_evaluate_file(Path(name).expanduser(), items, measures, settings))
+            own = file_outputs(Path(name).expanduser(), items)
         else:
             assert items is not None
-            results.append(_evaluate_model(model, plain_name(name), items, decodings, measures, encoder, settings))
+            own = model_outputs(model, plain_name(name), items, decodings, encoder)
+        results.append(measured(own, measures, settings))
     return Evaluation(results, (together,) if sentences.noise is None else (together, examples_of_noise), each=False)
 
 
@@ -158,10 +157,8 @@ def read_items(
     source, wanted = (translation, reference) if config.direction == "to-reference" else (reference, translation)
     # Noise is added to each reference once.
     key = reference if config.noise else source
-    tables = pairs.batches()
-    if config.held_out:
-        tables = _held_out(tables, models)
-    table = _sampled(tables, key, config.items, seed)
+    share = _smallest_held_out(models) if config.held_out else None
+    table = _sampled(pairs.batches(), key, config.items, seed, share)
     if not table.num_rows:
         more = "held out of training " if config.held_out else ""
         raise InputError(f"{name}: no pair {more}is left to measure; look at the options that choose", option="data")
@@ -177,10 +174,8 @@ def read_items(
     return EvaluationItems(name, [*grouped, *clean], [[each] for each in clean] * 2)
 
 
-def _held_out(tables: Iterator[pa.Table], models: Sequence[Model]) -> Iterator[pa.Table]:
-    """Keep the pairs whose reference was held out of the training of all models."""
-    from paranmt_hf.paraphrase.training_data import held_out_keys
-
+def _smallest_held_out(models: Sequence[Model]) -> float:
+    """The share of the references that was held out of the training of all models."""
     if not models:
         raise InputError("`held_out` is about the training of models; name one", option="held_out")
     shares = []
@@ -190,16 +185,22 @@ def _held_out(tables: Iterator[pa.Table], models: Sequence[Model]) -> Iterator[p
             raise InputError(
                 f"{model.name} was trained with nothing held out; leave out `held_out`", option="held_out"
             )
-    for table in tables:
-        # What a smaller share holds out, a larger one does too.
-        yield table.filter(pa.array(held_out_keys(table["reference"], min(shares))))
+    # What a smaller share holds out, a larger one does too.
+    return min(shares)
 
 
-def _sampled(tables: Iterator[pa.Table], key: str, count: int, seed: int) -> pa.Table:
-    """Keep all rows of `count` values of a column, sampled at random (all for 0); only these rows are in memory."""
+def _sampled(tables: Iterator[pa.Table], key: str, count: int, seed: int, held_out: float | None) -> pa.Table:
+    """Keep all rows of `count` values of a column, sampled at random (all for 0); only these rows are in memory.
+
+    With `held_out` only rows whose reference that share holds out.
+    """
+    from paranmt_hf.paraphrase.training_data import held_out_keys
+
     kept = pa.table({side: pa.array([], pa.string()) for side in SIDES})
     for table in tables:
         table = table.select(SIDES).filter(pc.greater(pc.utf8_length(pc.utf8_trim_whitespace(table[key])), 0))
+        if held_out is not None:
+            table = table.filter(pa.array(held_out_keys(table["reference"], held_out)))
         kept = pa.concat_tables([kept, table])
         if count and kept.num_rows:
             numbers = text_numbers(kept[key], salt=f"{seed}")
@@ -260,10 +261,27 @@ def read_outputs(path: Path) -> dict[str, list[str]]:
     return {source: list(dict.fromkeys(text for _, text in sorted(own))) for source, own in found.items()}
 
 
-def _evaluate_file(
-    path: Path, items: EvaluationItems | None, measures: Measures, settings: Mapping[str, Any]
-) -> Results:
-    """Evaluate a file on the sentences that it shares with the data; without data on all of its sentences."""
+@dataclass
+class Outputs:
+    """What a model or a file gives for sentences.
+
+    Attributes:
+        name: The model or file.
+        weights: Checksum of the weights, or of the file.
+        items: The sentences.
+        texts: Outputs [item][output] of each decoding, the best first; a file is one decoding.
+        details: Settings and seconds of each decoding of a model.
+    """
+
+    name: str
+    weights: str
+    items: EvaluationItems
+    texts: dict[str, list[list[str]]] = field(default_factory=dict)
+    details: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def file_outputs(path: Path, items: EvaluationItems | None) -> Outputs:
+    """Outputs of a file for the sentences that it shares with `items`; with None for all of its sentences."""
     found = read_outputs(path)
     if items is None:
         items = EvaluationItems(path.name, list(found), [[] for _ in found])
@@ -274,67 +292,56 @@ def _evaluate_file(
         items.name, [items.sources[row] for row in shared], [items.references[row] for row in shared]
     )
     outputs = [found[source] for source in items.sources]
-    rows = measures.rows(path.name, items, outputs)
-    return _results(path.name, f"sha256:{checksum(path)}", items, measures, rows, {path.name: outputs}, settings)
+    return Outputs(path.name, f"sha256:{checksum(path)}", items, {path.name: outputs})
 
 
-def _evaluate_model(
-    model: Model,
-    name: str,
-    items: EvaluationItems,
-    decodings: Sequence[Decoding],
-    measures: Measures,
-    scorer: NamedEncoder,
-    settings: Mapping[str, Any],
-) -> Results:
-    """Evaluate each decoding of a model."""
+def model_outputs(
+    model: Model, name: str, items: EvaluationItems, decodings: Sequence[Decoding], scorer: NamedEncoder
+) -> Outputs:
+    """Outputs of each decoding of a model."""
     from paranmt_hf.paraphrase.paraphraser import Paraphraser
 
     # The time is that of the decoding alone, so nothing is scored unless a decoding chooses by scores.
     scored = any(decoding.config.scored_for for decoding in decodings)
     paraphraser = Paraphraser(model, decodings[0].config, scorer=scorer.load() if scored else None)
     paraphraser.paraphrase(items.sources[:1], decodings[0].config)
-    rows: list[Row] = []
-    outputs: dict[str, list[list[str]]] = {}
+    outputs = Outputs(name, weights_checksum(model.folder), items)
     for decoding in decodings:
         began = time.perf_counter()
         found = paraphraser.paraphrase(items.sources, decoding.config)
         seconds = time.perf_counter() - began
-        outputs[decoding.name] = [[each.text for each in own.paraphrases] for own in found]
-        first, *others = measures.rows(decoding.name, items, outputs[decoding.name])
-        values = first.values | {"sentences_per_second": len(items.sources) / seconds}
-        details = {"settings": decoding.settings, "seconds": seconds}
-        rows += [replace(first, values=values, details=details), *others]
-    return _results(name, weights_checksum(model.folder), items, measures, rows, outputs, settings)
+        outputs.texts[decoding.name] = [[each.text for each in own.paraphrases] for own in found]
+        outputs.details[decoding.name] = {"settings": decoding.settings, "seconds": seconds}
+    return outputs
 
 
-def _results(
-    name: str,
-    weights: str,
-    items: EvaluationItems,
-    measures: Measures,
-    rows: list[Row],
-    outputs: Mapping[str, list[list[str]]],
-    settings: Mapping[str, Any],
-) -> Results:
-    """Results of a model or a file, with the outputs [item][output] of each decoding for examples."""
+def measured(outputs: Outputs, measures: Measures, settings: Mapping[str, Any]) -> Results:
+    """Measure the outputs of a model or a file."""
+    items = outputs.items
+    rows: list[Row] = []
+    for decoding, texts in outputs.texts.items():
+        first, *others = measures.rows(decoding, items, texts)
+        if details := outputs.details.get(decoding):
+            values = first.values | {"sentences_per_second": len(items.sources) / details["seconds"]}
+            first = replace(first, values=values, details=details)
+        rows += [first, *others]
     notes = [measures.note]
     if items.noise.get("unchanged"):
         notes.append(f"{items.noise['unchanged']:,} more, which noise did not change, are left out.")
     examples = []
-    for row in range(min(EXAMPLES, len(items.sources))):
-        own = {decoding: texts[row] for decoding, texts in outputs.items()}
-        examples.append({"source": items.sources[row], "references": items.references[row], "outputs": own})
+    for row, source in enumerate(items.sources[:10]):
+        own = {decoding: texts[row] for decoding, texts in outputs.texts.items()}
+        examples.append({"source": source, "references": items.references[row], "outputs": own})
     return Results(
         kind=measures.kind,
-        model=name,
-        weights=weights,
+        model=outputs.name,
+        weights=outputs.weights,
         data={items.name: items.checksum},
         settings={**settings, "references": sum(map(len, items.references)), "noise": items.noise},
         tables={"Decoding": [*rows, *measures.baselines(items)]},
         notes=notes,
         examples=examples,
-        versions={"paranmt-hf": __version__, **versions(PACKAGES)},
+        versions={"paranmt-hf": __version__, **versions(("torch", "transformers", "sacrebleu", "nltk"))},
     )
 
 
@@ -358,7 +365,7 @@ def together(results: Sequence[Results]) -> str:
 def examples_of_noise(results: Sequence[Results]) -> str:
     """Format some noisy sentences with the outputs of the first model's first decoding."""
     blocks = []
-    for each in results[0].examples[:SHOWN_EXAMPLES]:
+    for each in results[0].examples[:5]:
         outputs = next(iter(each["outputs"].values())) or [each["source"]]
         blocks.append(f"  noisy   {each['source']}\n  output  {outputs[0]}\n  clean   {each['references'][0]}")
     return "\n\n".join(blocks)
@@ -371,8 +378,8 @@ def _command(
     decoding: ParaphraseConfig,
     selection: PairSelection,
     compare: Sequence[str],
-) -> str:
-    """Format the command, with paths shortened to names."""
+) -> str | None:
+    """Format the command, with paths shortened to names; None if a setting is none of the command line."""
     names = [Path(name).name if is_outputs(name) else plain_name(str(name)) for name in models]
     words = ["paranmt", "paraphrase", "evaluate", *names]
     if items is not None:
@@ -381,6 +388,8 @@ def _command(
     settings: Settings
     for group, settings in (("decoding", decoding), ("selection", selection)):
         given = [name for name in settings.__dataclass_fields__ if is_given(settings, name)]
+        if not {*COMPARED, "dtype", "batch_tokens", "ppdb_score"}.isdisjoint(given):
+            return None
         if given:
             words += [f"--{group}", ",".join(f"{name}={getattr(settings, name)}" for name in given)]
     if compare:

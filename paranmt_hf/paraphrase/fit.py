@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
-import torch
 
 from paranmt_hf.corpus.parsing.trees import template_of
+from paranmt_hf.corpus.translation.translator import resolve_device
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.paraphrase.card import card_values, paraphraser_card
@@ -41,7 +41,6 @@ from paranmt_hf.util.records import from_json, made_with
 from paranmt_hf.util.wording import counted
 
 logger = logging.getLogger(__name__)
-PACKAGES = ("torch", "transformers", "tokenizers", "sacrebleu")
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,11 @@ def make_paraphraser(
     """
     templates = count_templates(text) if text.controlled else {}
     dropped = dict(text.dropped)
-    models = read_models(base) if base else _initial_models(text, templates, work / "initial")
+    initial = work / "initial"
+    if base is None and not initial.exists():
+        with new_folder(initial) as aside:
+            new_models(text, templates).save(aside)
+    models = read_models(base or locate(initial))
     tasks = _tasks(models, text.training.max_pieces)
     main, first = tasks[-1], tasks[0]
     if main.own.positions is not None and main.own.positions < main.longest:
@@ -115,9 +118,9 @@ def make_paraphraser(
         model_type=main.own.model.config.model_type,
         parameters=models.parameters,
         pieces=len(main.own.tokenizer),
-        device="cpu" if text.training.device == "cpu" or not torch.cuda.is_available() else "cuda",
+        device=resolve_device(text.training.device),
         parses=parses,
-        **made_with(*PACKAGES),
+        **made_with("torch", "transformers", "tokenizers", "sacrebleu"),
     )
     card = paraphraser_card(card_values(name, record, models.templates))
     (folder / "README.md").write_text(card, encoding="utf8", newline="\n")
@@ -140,14 +143,6 @@ def count_templates(text: TrainingPairs) -> dict[str, int]:
     order = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
     # Long sentences have flat trees of any shape.
     return dict(order[:100_000])
-
-
-def _initial_models(text: TrainingPairs, templates: dict[str, int], folder: Path) -> ParaphraserModels:
-    """Create the initial models with their tokenizers, or read those of an earlier run."""
-    if not folder.exists():
-        with new_folder(folder) as aside:
-            new_models(text, templates).save(aside)
-    return read_models(locate(folder))
 
 
 def _tasks(models: ParaphraserModels, longest: int) -> list[ModelToTrain]:

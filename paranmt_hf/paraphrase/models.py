@@ -39,8 +39,7 @@ from paranmt_hf.paraphrase.training_data import MAX_TREE, TrainingPairs
 from paranmt_hf.util.files import share_weights, write_bytes
 
 EXPECTED = "expected a model of `paranmt paraphrase train`, or another encoder-decoder of transformers"
-TREE_EMBEDDING = 64  # Dimension of the vectors of tree tokens
-PAD, START, END, UNKNOWN = "<pad>", "<s>", "</s>", "<unk>"  # The ids of the first three are 0, 1 and 2
+PAD, START, END = "<pad>", "<s>", "</s>"  # Their ids are 0, 1 and 2
 
 for _config, _model in (
     (ParaNMTLstmConfig, ParaNMTLstmForConditionalGeneration),
@@ -259,14 +258,16 @@ def new_models(text: TrainingPairs, templates: dict[str, int]) -> ParaphraserMod
         return ParaphraserModels(EncoderDecoder(model, tokenizer))
     trees = train_tree_tokenizer(_first(text.tables("collect labels", "to-reference"), "source_parse", "target_parse"))
     network = ParaNMTControlledForConditionalGeneration
-    tree_shape = {"control_vocab_size": len(trees), "control_embedding_size": TREE_EMBEDDING}
+    # Dimension of the vectors of tree tokens.
+    width = 64
+    tree_shape = {"control_vocab_size": len(trees), "control_embedding_size": width}
     paraphrases = _initial(network, ParaNMTControlledConfig, text, vocab_size=len(tokenizer), **tree_shape)
     parses = _initial(
         network,
         ParaNMTControlledConfig,
         text,
         vocab_size=len(trees),
-        embedding_size=TREE_EMBEDDING,
+        embedding_size=width,
         hidden_size=config.tree_hidden,
         # Every label is generated: there are few, and the template says which ones.
         copying=False,
@@ -326,17 +327,17 @@ def train_tree_tokenizer(trees: Iterable[list[str]]) -> PreTrainedTokenizerFast:
 
     The tokenizer adds the end to each tree. Equal trees give equal tokens.
     """
-    tokenizer = Tokenizer(WordLevel(unk_token=UNKNOWN))
+    tokenizer = Tokenizer(WordLevel(unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"\([^()\s]*|\)"), behavior="isolated")
     tokenizer.decoder = decoders.Fuse()
     trainer = trainers.WordLevelTrainer(
         # Parsers of Penn Treebank trees have about a hundred labels.
         vocab_size=2000,
-        special_tokens=[PAD, START, END, UNKNOWN],
+        special_tokens=[PAD, START, END, "<unk>"],
         show_progress=False,
     )
     tokenizer.train_from_iterator(trees, trainer)
-    return _pretrained(tokenizer, unk_token=UNKNOWN)
+    return _pretrained(tokenizer, unk_token="<unk>")
 
 
 def _pretrained(tokenizer: Tokenizer, **tokens: str) -> PreTrainedTokenizerFast:

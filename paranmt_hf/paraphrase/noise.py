@@ -11,8 +11,6 @@ import re
 from collections.abc import Callable
 
 KINDS = ("informal", "article", "swap", "misspelling", "repetition", "lower case", "end")
-# Default probability that a word changes.
-WORD_RATE = 0.15
 # Word forms of chats and speech; of two words, then of one.
 PHRASES = {
     ("going", "to"): "gonna",

@@ -6,7 +6,7 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +26,7 @@ from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import check_name, locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
-from paranmt_hf.paraphrase.templates import DEFAULT_PARSER, TemplateControl, check_control, control_of
+from paranmt_hf.paraphrase.templates import TemplateControl, check_control, control_of
 from paranmt_hf.util.files import result_file
 from paranmt_hf.util.markers import Advanced, Group
 from paranmt_hf.util.records import FileRecord, as_json, made_with
@@ -35,7 +35,6 @@ from paranmt_hf.util.wording import counted
 from paranmt_hf.util.work import work_folder
 
 PARAPHRASE_SUFFIXES = (".parquet", ".jsonl", ".tsv")
-SHARD_ROWS = 1000  # Sentences of a shard; a kill loses no more than the shards in progress
 SCHEMA = pa.schema(
     {
         "index": pa.int64(),
@@ -89,7 +88,7 @@ def paraphrase_file(
     scorer: Annotated[str | Path | None, Advanced] = None,
     engine: Annotated[EngineConfig | None, Group(), Advanced] = None,
     templates: Sequence[str] | int | None = None,
-    parser: Annotated[str | Path, Advanced] = DEFAULT_PARSER,
+    parser: Annotated[str | Path, Advanced] = "link-grammar",
 ) -> ParaphrasedFile:
     """Generate paraphrases of the sentences of a file.
 
@@ -171,9 +170,18 @@ def holds_paraphrases(work: Path) -> bool:
     return any((work / "output").glob("*.parquet"))
 
 
-def cut_shards(tables: Iterator[pa.Table], folder: Path, identity: dict[str, Any], engine: EngineConfig) -> Manifest:
+def cut_shards(
+    tables: Iterator[pa.Table],
+    folder: Path,
+    identity: dict[str, Any],
+    engine: EngineConfig,
+    *,
+    unit: str = "lines",
+    extra: Callable[[], dict[str, Any]] = dict,
+) -> Manifest:
     """Cut tables into shards, unless an earlier run did; empty tables give no shards."""
-    return cut_into_shards(tables, folder, identity, engine.shard_rows or SHARD_ROWS, unit="lines")
+    # A kill loses no more than the shards in progress.
+    return cut_into_shards(tables, folder, identity, engine.shard_rows or 1000, unit=unit, extra=extra)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ import numpy as np
 
 from paranmt_hf.corpus.parsing.parsers import Parser, linearised_trees, open_parser
 from paranmt_hf.corpus.parsing.tree_file import TreeFile
-from paranmt_hf.corpus.scoring.scores import cosines
 from paranmt_hf.corpus.translation.batches import MemoryGuard, token_batches
 from paranmt_hf.corpus.translation.translator import default_batch_tokens, resolve_device
 from paranmt_hf.encoders.named_encoder import NamedEncoder
@@ -26,14 +25,11 @@ from paranmt_hf.paraphrase.candidates import (
     Request,
     apart,
     by_score,
-    have_templates,
-    letters_of,
-    overlaps,
+    select,
 )
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.models import EncoderDecoder, read_models, torch_dtype
 from paranmt_hf.paraphrase.templates import (
-    DEFAULT_PARSER,
     check_control,
     choose_templates,
     is_controlled,
@@ -90,7 +86,7 @@ class Paraphraser(PushedFromFolder):
         model: str | Path,
         *,
         revision: str | None = None,
-        parser: str | Path | Parser = DEFAULT_PARSER,
+        parser: str | Path | Parser = "link-grammar",
         scorer: Encoder | str | Path | None = SMALL,
         **settings: Any,  # noqa: ANN401
     ) -> Self:
@@ -202,9 +198,7 @@ class Paraphraser(PushedFromFolder):
         """Paraphrase sentences, given their ids, after each template; those of the highest score come first."""
         results, trees = self._read_trees(list(ids))
         requests = [Request(text, template) for text in trees for template in templates]
-        generated = self._generate_trees(requests, trees, config)
-        candidates = self._search_after_trees([ids[each.sentence] for each in requests], generated, config)
-        found = iter(self._select(requests, candidates, config))
+        found = iter(self._select(requests, self._search_after_trees(requests, ids, trees, config), config))
         for text in trees:
             own = [next(found) for _ in templates]
             paraphrases = sorted(chain.from_iterable(result.paraphrases for result in own), key=by_score)
@@ -228,10 +222,17 @@ class Paraphraser(PushedFromFolder):
                 trees[sentence] = ids
         return results, trees
 
-    def _generate_trees(
-        self, requests: Sequence[Request], trees: dict[str, list[int]], config: ParaphraseConfig
+    def _search_after_trees(
+        self,
+        requests: Sequence[Request],
+        ids: dict[str, list[int]],
+        trees: dict[str, list[int]],
+        config: ParaphraseConfig,
     ) -> list[list[list[int]]]:
-        """Ids of the most probable trees of paraphrases [request][tree], from those of the sentences; with the end."""
+        """Candidates of each request after its most probable trees: the most probable ones of all trees first.
+
+        `ids` are those of the sentences, `trees` those of their trees, with the end.
+        """
         parses = self._models.parses
         assert parses is not None
         if not requests:
@@ -241,20 +242,17 @@ class Paraphraser(PushedFromFolder):
         settings = ParaphraseConfig(
             beams=max(config.beams, count), max_length=self._models.longest_tree, batch_tokens=config.batch_tokens
         )
-        controls = parses.cut_controls([str(each.template) for each in requests])
-        found = self._search(parses, [trees[each.sentence] for each in requests], settings, controls)
-        return [[[*tree, parses.ends[0]] for tree in candidates[:count]] for candidates in found]
-
-    def _search_after_trees(
-        self, sources: list[list[int]], trees: list[list[list[int]]], config: ParaphraseConfig
-    ) -> list[list[list[int]]]:
-        """Candidates of each source after each of its trees: the most probable ones of all trees first."""
-        repeated = [source for source, own in zip(sources, trees, strict=True) for _ in own]
-        found = iter(self._search(self._own, repeated, config, [tree for own in trees for tree in own]))
+        templates = parses.cut_controls([str(each.template) for each in requests])
+        generated = self._search(parses, [trees[each.sentence] for each in requests], settings, templates)
+        sources, controls = [], []
+        for each, own in zip(requests, generated, strict=True):
+            sources += [ids[each.sentence]] * count
+            controls += [[*tree, parses.ends[0]] for tree in own[:count]]
+        found = iter(self._search(self._own, sources, config, controls))
         candidates = []
-        for own in trees:
-            ranks = zip(*(next(found) for _ in own), strict=True)
-            candidates.append([ids for of_one_rank in ranks for ids in of_one_rank])
+        for _ in requests:
+            ranks = zip(*(next(found) for _ in range(count)), strict=True)
+            candidates.append(list(chain.from_iterable(ranks)))
         return candidates
 
     def _search(
@@ -281,40 +279,9 @@ class Paraphraser(PushedFromFolder):
         return results
 
     def _select(
-        self, requests: Sequence[Request], candidates: list[list[list[int]]], config: ParaphraseConfig
+        self, requests: Sequence[Request], found: list[list[list[int]]], config: ParaphraseConfig
     ) -> list[Paraphrased]:
-        """Select the first `n` distinct candidates of each request within all limits."""
-        texts = self._own.join(list(chain.from_iterable(candidates)))
-        left = Candidates(requests, texts, list(map(len, candidates)))
-        if not config.keep_copies:
-            left.keep(letters_of(left.sentences) != letters_of(left.texts), "nothing but the sentence itself")
-        if config.max_overlap is not None:
-            left.keep(overlaps(left.sentences, left.texts) <= config.max_overlap, "no paraphrase below the overlap")
-        if config.has_template:
-            assert self._syntax is not None
-            good = have_templates(self._syntax, left.texts, left.templates)
-            left.keep(good, "no paraphrase with the template")
-        if not config.chooses:
-            left.keep(left.ranks < config.n, "")
-        scores = self._scores(left.sentences, left.texts)
-        if config.min_score is not None:
-            good = scores >= config.min_score
-            left.keep(good, "no paraphrase above the score")
-            scores = scores[good]
-        found: list[list[Paraphrase]] = [[] for _ in requests]
-        for row, text, score in zip(left.rows.tolist(), left.texts, scores.tolist(), strict=True):
-            found[row].append(Paraphrase(text, None if self._scorer is None else score, requests[row].template))
-        results = []
-        for own, note in zip(found, left.notes, strict=True):
-            if config.order == "score":
-                own.sort(key=by_score)
-            results.append(Paraphrased(apart(own, config.max_mutual_overlap, config.n), None if own else note))
-        return results
-
-    def _scores(self, sentences: list[str], texts: list[str]) -> np.ndarray:
-        """Paraphrase score of each pair of sentences [pair]; NaN without a scorer."""
-        if self._scorer is None or not texts:
-            return np.full(len(texts), np.nan, np.float32)
-        distinct, rows = np.unique(sentences, return_inverse=True)
-        first = np.asarray(self._scorer.encode(distinct.tolist()))
-        return cosines(first[rows], np.asarray(self._scorer.encode(texts)))
+        """Select among the ids of the candidates of each request."""
+        texts = self._own.join(list(chain.from_iterable(found)))
+        candidates = Candidates(requests, texts, list(map(len, found)))
+        return select(candidates, config, scorer=self._scorer, parser=self._syntax)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from paranmt_hf.corpus.parsing.template_counts import ParseRecord, parsed_files
 from paranmt_hf.corpus.reading.evaluation_sets import read_sentences
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.translation.translator import resolve_device
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate, plain_name
 from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
@@ -23,7 +24,7 @@ from paranmt_hf.paraphrase.templates import is_controlled
 from paranmt_hf.paraphrase.training_data import TrainingPairs
 from paranmt_hf.training.inputs import holds_training
 from paranmt_hf.util.files import listed, source_name
-from paranmt_hf.util.markers import Group, Without
+from paranmt_hf.util.markers import Group
 from paranmt_hf.util.processes import process_count
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.wording import counted
@@ -89,7 +90,7 @@ def train_paraphraser(
     columns: Mapping[str, str] | None = None,
     config: ParaphraserConfig | None = None,
     training: ParaphraserTraining | None = None,
-    selection: Annotated[PairSelection | None, Group(), Without("ppdb_score")] = None,
+    selection: Annotated[PairSelection | None, Group()] = None,
     exclude: str | Path | Sequence[str | Path] = (),
 ) -> TrainedParaphraser:
     """Train an encoder-decoder, or a syntactically controlled network, on paraphrase pairs.
@@ -160,8 +161,6 @@ def train_paraphraser(
 
 def _check(config: ParaphraserConfig, training: ParaphraserTraining) -> None:
     """Reject what cannot be trained, before the data are read."""
-    import torch
-
     from paranmt_hf.training.reporting import reporting_callbacks
 
     if config.model == "controlled" and training.noise:
@@ -169,8 +168,7 @@ def _check(config: ParaphraserConfig, training: ParaphraserTraining) -> None:
             f"noise must be 0 for a controlled network, because noisy input has no tree, was {training.noise:g}",
             option="noise",
         )
-    if training.device == "cuda" and not torch.cuda.is_available():
-        raise InputError("device cuda: torch finds no GPU; leave it out, or use cpu", option="device")
+    resolve_device(training.device)
     if training.report_to:
         reporting_callbacks(training.report_to, Path())
     if (count := process_count()) > 1:

@@ -20,6 +20,7 @@ from transformers import (
 )
 
 from paranmt_hf.corpus.translation.batches import token_batches
+from paranmt_hf.corpus.translation.translator import resolve_device
 from paranmt_hf.errors import DivergedError
 from paranmt_hf.paraphrase.config import ParaphraseConfig, ParaphraserTraining
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import IGNORED, shifted, token_loss
@@ -200,7 +201,7 @@ def train_pieces(
     resolved; `label` says in the progress bar what is trained.
     """
     steps = min(len(batches), config.max_steps or len(batches))
-    use_cpu = config.device == "cpu" or not torch.cuda.is_available()
+    use_cpu = resolve_device(config.device) == "cpu"
     precision = config.precision
     if precision == "auto":
         precision = "bf16" if not use_cpu and torch.cuda.is_bf16_supported() else "fp32"

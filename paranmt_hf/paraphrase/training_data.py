@@ -13,19 +13,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paranmt_hf.corpus.parsing.parse import PARSES
 from paranmt_hf.corpus.parsing.trees import are_trees, templates_of
-from paranmt_hf.corpus.reading.pairs import SIDES, Pairs
+from paranmt_hf.corpus.reading.pairs import Pairs
 from paranmt_hf.corpus.statistics.draws import text_numbers
 from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
-from paranmt_hf.paraphrase.noise import WORD_RATE, add_noise
+from paranmt_hf.paraphrase.noise import add_noise
 from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import from_json, read_json
 
 logger = logging.getLogger(__name__)
 MAX_TREE = 150  # Maximum number of tokens of a tree, which are brackets and labels
-PARSES = {side: f"{side}_parse" for side in SIDES}
 SUMMARY_FILE = "pieces.json"
 TRAIN, HELD_OUT = "train", "held-out"  # The parts of the pairs
 # Cuts a column of text into ids, special pieces included.
@@ -90,29 +90,22 @@ class TrainingPairs:
             raise InputError(f"nothing to train on: {self.pairs.left_out}; look at the options that choose pairs")
 
     def _directed(self, table: pa.Table, source: str, target: str, first: int) -> pa.Table:
+        """Pairs in one direction; `first` is the number of the first row."""
         columns = {"source": table[source], "target": table[target], "reference": table["reference"]}
         if self.controlled:
             columns["source_parse"] = table[PARSES[source]]
             columns["target_parse"] = table[PARSES[target]]
             columns["template"] = templates_of(table[PARSES[target]])
         elif self.training.noise:
-            columns["source"] = self._noisy(**columns, first=first)
+            # Sources that are not held out become their noisy target, with the probability `noise`.
+            drawn = np.random.default_rng([self.training.seed, first]).random(len(table)) < self.training.noise
+            drawn &= ~held_out_keys(table["reference"], self.training.held_out)
+            noisy, clean = [], table[target].filter(pa.array(drawn)).to_pylist()
+            for row, text in zip(np.flatnonzero(drawn), clean, strict=True):
+                noisy.append(add_noise(text, 0.15, f"{self.training.seed} {first + row}")[0])
+            before = table[source].combine_chunks()
+            columns["source"] = pc.replace_with_mask(before, pa.array(drawn), pa.array(noisy, before.type))
         return pa.table(columns)
-
-    def _noisy(
-        self, source: pa.ChunkedArray, target: pa.ChunkedArray, reference: pa.ChunkedArray, first: int
-    ) -> pa.ChunkedArray:
-        """Replace sources that are not held out by their noisy target, with the probability `noise`.
-
-        `first` is the number of the first row.
-        """
-        training = self.training
-        drawn = np.random.default_rng([training.seed, first]).random(len(source)) < training.noise
-        drawn &= ~held_out_keys(reference, training.held_out)
-        noisy = []
-        for row, text in zip(np.flatnonzero(drawn), target.filter(pa.array(drawn)).to_pylist(), strict=True):
-            noisy.append(add_noise(text, WORD_RATE, f"{training.seed} {first + row}")[0])
-        return pc.replace_with_mask(source.combine_chunks(), pa.array(drawn), pa.array(noisy, source.type))
 
     def _with_trees(self, table: pa.Table) -> pa.Table:
         """Drop pairs without a tree on a side, with a long one, or with two of the same template."""

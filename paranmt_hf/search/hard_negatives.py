@@ -24,7 +24,7 @@ from paranmt_hf.search.storage import ITEMS, Counted, spans, write_sentences
 from paranmt_hf.text.identity import first_equal, keys_of
 from paranmt_hf.training.inputs import sentences_of
 from paranmt_hf.util.files import checksum, listed, replacing, source_name, write_bytes
-from paranmt_hf.util.markers import Group, Prefixed, Without
+from paranmt_hf.util.markers import Group, Prefixed
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Record, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
@@ -97,7 +97,7 @@ def hard_negatives(
     encoder: str | Path | None = None,
     columns: Mapping[str, str] | None = None,
     config: HardNegativesConfig | None = None,
-    selection: Annotated[PairSelection | None, Group(), Prefixed, Without("ppdb_score")] = None,
+    selection: Annotated[PairSelection | None, Group(), Prefixed] = None,
     exclude: str | Path | None = None,
 ) -> HardNegatives:
     """Find hard negatives for pairs: sentences that are similar to the reference, and no paraphrases of it.

@@ -35,7 +35,7 @@ from paranmt_hf.search.indexed_vectors import (
 )
 from paranmt_hf.search.storage import spans
 from paranmt_hf.util.files import refuse_inside, replacing, resolved, shown_path
-from paranmt_hf.util.markers import Cosine, Count, PythonOnly, Range, Without
+from paranmt_hf.util.markers import Advanced, Cosine, Count, Group, PythonOnly, Range, Without
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import FileRecord, Identity, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
@@ -118,12 +118,12 @@ def mine_pairs(
     *,
     second: str | Path | None = None,
     column: str | None = None,
-    second_column: Annotated[str | None, PythonOnly] = None,
+    second_column: str | None = None,
     encoder: str | Path | None = None,
     config: MineConfig | None = None,
     made_by: MadeBy = "unknown",
     release: Annotated[ReleaseConfig | None, Without("keep_source")] = None,
-    engine: Annotated[EngineConfig | None, PythonOnly] = None,
+    engine: Annotated[EngineConfig | None, Group(), Advanced] = None,
 ) -> Built | MinedPairs:
     """Find pairs of sentences with the same meaning, in a corpus or between two, and release them.
 
@@ -143,7 +143,7 @@ def mine_pairs(
     refuse_inside(resolved(out), [path for path in (first, second) if path is not None], "out")
     sources = [open_sentences(first, column)]
     if second is not None:
-        sources.append(open_sentences(second, second_column))
+        sources.append(open_sentences(second, second_column, option="second_column"))
     mining = Mining(sources, NamedEncoder.of(encoder), config or MineConfig())
     if Path(out).suffix == ".parquet":
         return mining.run(Path(out))
@@ -259,9 +259,10 @@ class Mining:
         order = kept[np.lexsort((pairs.second[kept], pairs.first[kept], -score[kept]))][: self.config.max_pairs]
         if not len(order):
             option = "min_score" if self.config.min_margin is None else "min_margin"
+            margin = "" if self.config.min_margin is None else f" and min_margin {self.config.min_margin:g}"
             raise InputError(
-                f"no two sentences reach min_score {self.config.min_score:g} and min_margin {self.config.min_margin}; "
-                f"lower `{option}`, or choose another `encoder`",
+                f"no two sentences reach min_score {self.config.min_score:g}{margin}; lower `{option}`, or choose "
+                "another `encoder`",
                 option=option,
             )
         _write(path, pairs.take(order), None if margins is None else margins[order], (first, second))

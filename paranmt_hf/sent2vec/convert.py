@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -16,18 +15,17 @@ from paranmt_hf.encoders.modules.paranmt_tables import known_rows, ngram_buckets
 from paranmt_hf.encoders.units import WordLookup
 from paranmt_hf.encoders.vocabulary import CUTTERS, Vocabulary
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.results import Results
 from paranmt_hf.hub.licenses import License
-from paranmt_hf.hub.publish import About
 from paranmt_hf.sent2vec.bin_file import Sent2VecWords, open_model, read_vector_blocks, read_vocabulary
 from paranmt_hf.text.definitions import is_piece
 from paranmt_hf.text.tokens import WordTokenizer
-from paranmt_hf.training.card import encoder_values, shell_word, write_model_card
+from paranmt_hf.training.card import shell_word, write_model_card
+from paranmt_hf.training.record import EncoderResult
 from paranmt_hf.util.files import checksum, existing, shown_path
 from paranmt_hf.util.markers import ByContent
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Record, as_json, made_with
-from paranmt_hf.util.run import Result, result_folder, run
+from paranmt_hf.util.run import result_folder, run
 from paranmt_hf.util.settings import Settings, option_words
 from paranmt_hf.util.wording import counted
 
@@ -102,7 +100,7 @@ class ConversionRecord(Record):
         return self.settings.license
 
 
-class Converted(Result[ConversionRecord]):
+class Converted(EncoderResult[ConversionRecord]):
     """A converted encoder."""
 
     def summary(self) -> str:
@@ -190,7 +188,7 @@ def _convert(path: Path, settings: ConversionSettings, folder: Path, name: str) 
         unreachable=unreachable,
         **made_with("numpy", "torch", "sentence-transformers"),
     )
-    write_model_card(folder, converted_values(name, folder, record))
+    write_model_card(folder, name, converted_values(record, folder))
     return record
 
 
@@ -215,26 +213,19 @@ def _kept_buckets(config: ConvertConfig, found: Sent2VecWords) -> np.ndarray:
     return np.flatnonzero(is_kept)
 
 
-def converted_values(
-    name: str, folder: Path, conversion: ConversionRecord, about: About | None = None, results: Sequence[Results] = ()
-) -> dict[str, Any]:
-    """Collect the values of the card; see `encoder_values`."""
-    return encoder_values(
-        "converted",
-        name,
-        folder,
-        conversion.to_json(),
-        about or About(conversion.license),
-        results,
-        commands=[_command(conversion)],
+def converted_values(conversion: ConversionRecord, folder: Path) -> dict[str, Any]:
+    """Values of the card; see `encoder_values` of `training/card.py`."""
+    options = "dim epoch minCount neg t wordNgrams bucket".split()
+    return {
+        "made": "converted",
+        "record": conversion.to_json(),
+        "commands": [_command(conversion)],
         # The file does not say in which language its text was.
-        languages=[],
-        limits=FAMILIES["word" if conversion.order == 1 else "sent2vec"].limits,
-        options=" ".join(
-            f"-{option} {conversion.trained[option]}"
-            for option in "dim epoch minCount neg t wordNgrams bucket".split()
-        ),
-    )
+        "languages": [],
+        "license": conversion.license,
+        "limits": FAMILIES["word" if conversion.order == 1 else "sent2vec"].limits,
+        "options": " ".join(f"-{option} {conversion.trained[option]}" for option in options),
+    }
 
 
 def _command(conversion: ConversionRecord) -> str:

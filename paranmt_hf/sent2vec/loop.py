@@ -15,7 +15,7 @@ from paranmt_hf.sent2vec.config import Sent2VecConfig
 from paranmt_hf.sent2vec.corpus import BLOCK, Block, TextOnDisk
 from paranmt_hf.sent2vec.kernels import Sampling, Tables, Worker, train_sentences, train_windows
 from paranmt_hf.sent2vec.record import Sent2VecHistory
-from paranmt_hf.training import checkpoint
+from paranmt_hf.training.checkpoint import CheckpointFile
 from paranmt_hf.util.machine import refuse_beyond_memory
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, from_json
@@ -44,14 +44,14 @@ class Loop:
     """Trains the tables of Sent2Vec by resolved settings, with a checkpoint in a file."""
 
     def __init__(self, text: TextOnDisk, config: Sent2VecConfig, path: Path) -> None:
-        self.text, self.config, self._checkpoint = text, config, path
+        self.text, self.config, self._checkpoint = text, config, CheckpointFile(path)
         self.course = Sent2VecHistory()
         self._epoch = self._sentence = 0
         rows, width = self._rows + len(text.words.names) + 1, config.dimension or 0
         refuse_beyond_memory(
             4 * rows * width,
             f"{rows:,} rows of {width:,} numbers take",
-            "lower `dimension` or `buckets`, or raise `min_count` or `min_ngram_count`",
+            "lower `dimension` or `buckets`, or raise `min_count`",
         )
         seeds = np.random.SeedSequence(config.seed).spawn(3)
         initial, order, draws = (np.random.default_rng(seed) for seed in seeds)
@@ -111,7 +111,6 @@ class Loop:
             Progress("train", total, done=self.course.words, unit="words") as progress,
         ):
             progress.advance_to(self.course.words)
-            saved, wait = time.monotonic(), checkpoint.CHECKPOINT_SECONDS
             while self._epoch < epochs:
                 for block in self.text.blocks(self._sentence, BLOCK * self.config.threads):
                     started = time.monotonic()
@@ -119,11 +118,8 @@ class Loop:
                     self._sentence += len(block.bounds) - 1
                     self.course.seconds += time.monotonic() - started
                     progress.advance_to(self.course.words, f"loss {loss:.3f}")
-                    if (now := time.monotonic()) - saved >= wait:
+                    if self._checkpoint.is_due:
                         self._save()
-                        saved = time.monotonic()
-                        # Large tables take long to write, which shall not take more than a tenth of the time.
-                        wait = max(wait, 10 * (saved - now)) if wait else 0
                 self._epoch, self._sentence = self._epoch + 1, 0
         # If the encoder cannot be written now, nothing of this is lost.
         self._save()
@@ -162,7 +158,7 @@ class Loop:
         loss, targets = sum(loss for loss, _ in results), sum(targets for _, targets in results)
         if not math.isfinite(loss):
             # It is of no use, and must not keep a run with another rate from the folder.
-            self._checkpoint.unlink(missing_ok=True)
+            self._checkpoint.path.unlink(missing_ok=True)
             raise InputError(
                 f"the loss is {loss} after {counted(self.course.words, 'word')}: the weights grew beyond all bounds; "
                 "lower `learning_rate`"
@@ -178,10 +174,10 @@ class Loop:
             "cursor": [int(worker.cursor[0]) for worker in self._workers],
             "course": as_json(self.course),
         }
-        checkpoint.write_checkpoint(self._checkpoint, self._tables, state)
+        self._checkpoint.write(self._tables, state)
 
     def _restore(self) -> dict[str, np.ndarray] | None:
-        found = checkpoint.read_checkpoint(self._checkpoint, "np")
+        found = self._checkpoint.read("np")
         if found is None:
             return None
         tables, state = found
@@ -190,11 +186,12 @@ class Loop:
         # The kernels do not look where a table ends.
         if {name: table.shape for name, table in tables.items()} != shapes:
             raise InputError(
-                f"{self._checkpoint} is of other text; remove it and run again, from the start", path=self._checkpoint
+                f"{self._checkpoint.path} is of other text; remove it and run again, from the start",
+                path=self._checkpoint.path,
             )
         self._epoch, self._sentence = state["epoch"], state["sentence"]
         for worker, random, cursor in zip(self._workers, state["random"], state["cursor"], strict=True):
             worker.random[0], worker.cursor[0] = random, cursor
-        self.course = from_json(Sent2VecHistory, state["course"], self._checkpoint)
+        self.course = from_json(Sent2VecHistory, state["course"], self._checkpoint.path)
         logger.info(f"continuing after {counted(self.course.words, 'word')}")
         return tables

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from paranmt_hf.encoders.config import FAMILIES
-from paranmt_hf.evaluation.results import Results
-from paranmt_hf.hub.publish import About
 from paranmt_hf.sent2vec.config import Sent2VecConfig
-from paranmt_hf.training.card import encoder_values
 from paranmt_hf.training.record import thinned
 from paranmt_hf.util.records import Record
 from paranmt_hf.util.settings import option_words
@@ -91,25 +87,17 @@ class Sent2VecRecord(Record):
     parameters: int
 
 
-def sent2vec_values(
-    name: str, folder: Path, training: Sent2VecRecord, about: About | None = None, results: Sequence[Results] = ()
-) -> dict[str, Any]:
-    """Collect the values of the card; see `encoder_values`."""
-    record = training.to_json()
-    record["course"] = {"targets": training.course.targets}
-    return encoder_values(
-        "sent2vec",
-        name,
-        folder,
-        record,
-        about,
-        results,
-        commands=[_command(training)],
-        datasets=training.datasets,
-        languages=[],
-        limits=FAMILIES["sent2vec" if training.ngrams else "word"].limits,
-        mean_loss=training.course.mean,
-    )
+def sent2vec_values(training: Sent2VecRecord, folder: Path) -> dict[str, Any]:
+    """Values of the card; see `encoder_values` of `training/card.py`."""
+    return {
+        "made": "sent2vec",
+        "record": {**training.to_json(), "course": {"targets": training.course.targets}},
+        "commands": [_command(training)],
+        "datasets": training.datasets,
+        "languages": [],
+        "limits": FAMILIES["sent2vec" if training.ngrams else "word"].limits,
+        "mean_loss": training.course.mean,
+    }
 
 
 def _command(training: Sent2VecRecord) -> str:

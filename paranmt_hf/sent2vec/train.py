@@ -14,16 +14,15 @@ from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.sent2vec.config import Sent2VecConfig
 from paranmt_hf.sent2vec.record import Sent2VecRecord, Sent2VecSettings, sent2vec_values
 from paranmt_hf.training.card import write_model_card
-from paranmt_hf.training.record import TRAINING_PICTURE, History, plot_history
+from paranmt_hf.training.record import TRAINING_PICTURE, EncoderResult, History, plot_history
 from paranmt_hf.util.files import listed, shown_path
 from paranmt_hf.util.records import made_with
-from paranmt_hf.util.run import Result, result_folder, run
+from paranmt_hf.util.run import result_folder, run
 from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
     from paranmt_hf.sent2vec.corpus import TextOnDisk
 
 logger = logging.getLogger(__name__)
@@ -33,14 +32,8 @@ TEXT, CHECKPOINT = "text", "checkpoint.safetensors"
 FEW_WORDS = 10_000_000
 
 
-class TrainedSent2Vec(Result[Sent2VecRecord]):
+class TrainedSent2Vec(EncoderResult[Sent2VecRecord]):
     """A model that was trained on sentences."""
-
-    def load(self) -> SentenceEncoder:
-        """Load the encoder."""
-        from paranmt_hf.encoders.loading import load
-
-        return load(self.folder)
 
     def summary(self) -> str:
         """Size, speed and loss in a few lines."""
@@ -138,7 +131,7 @@ def _train(
     )
     if course.losses:
         plot_history(History(losses=course.losses), folder / TRAINING_PICTURE, "Sent2Vec", unit="words")
-    write_model_card(folder, sent2vec_values(name, folder, record))
+    write_model_card(folder, name, sent2vec_values(record, folder))
     return record
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from paranmt_hf.errors import DivergedError
 from paranmt_hf.supervised.config import CHECKPOINT, Epoch, SuperviseConfig
 from paranmt_hf.supervised.model import Head
 from paranmt_hf.text.tokens import Bags
-from paranmt_hf.training import checkpoint
+from paranmt_hf.training.checkpoint import CheckpointFile
 from paranmt_hf.training.losses import Pull, diverged, penalty, towards_initial, towards_zero
 from paranmt_hf.training.optimizers import ADAGRAD_START, leave_first_row
 from paranmt_hf.training.trainer import encoder_features
@@ -175,8 +174,8 @@ def fit_head(
         folder: For checkpoints.
     """
     fitting = _Fitting(source, head, train, config)
-    fitting.resume(folder / CHECKPOINT)
-    saved = time.monotonic()
+    kept = CheckpointFile(folder / CHECKPOINT)
+    fitting.resume(kept)
     label = f"{config.task}: training"
     with one_thread(), Progress(label, config.epochs, done=len(fitting.epochs), unit="epochs") as progress:
         while len(fitting.epochs) < (config.epochs or 0):
@@ -188,11 +187,10 @@ def fit_head(
                 raise DivergedError(f"predictions after epoch {epoch} are not finite; lower `learning_rate`")
             fitting.end_epoch(Epoch(loss, measure(shares)))
             progress.advance_to(len(fitting.epochs), f"{fitting.epochs[-1].development:.3f} on the development items")
-            if time.monotonic() - saved >= checkpoint.CHECKPOINT_SECONDS:
-                fitting.save(folder / CHECKPOINT)
-                saved = time.monotonic()
+            if kept.is_due:
+                kept.write(*fitting.state())
     # If the model cannot be written, nothing is lost.
-    fitting.save(folder / CHECKPOINT)
+    kept.write(*fitting.state())
     fitting.restore_best()
     return fitting.epochs
 
@@ -203,8 +201,10 @@ class _Fitting:
     def __init__(self, source: Source, head: Head, train: Items, config: SuperviseConfig) -> None:
         self._source, self._head, self._train, self._config = source, head, train, config
         self._parameters = [*source.parameters, *head.parameters()]
+        # Of the two layers that classify; those of the projection are compositional.
+        classifying = [*head.hidden.parameters(), *head.output.parameters()]
         # Before a checkpoint is read, because weights are pulled to where they began.
-        self._pulls = source.pulls(config) + towards_zero(head.classifying(), config.lambda_s / 2)
+        self._pulls = source.pulls(config) + towards_zero(classifying, config.lambda_s / 2)
         if head.project is not None:
             self._pulls += towards_zero(head.project.parameters(), config.lambda_c / 2)
         self._optimizer: torch.optim.Optimizer
@@ -249,18 +249,18 @@ class _Fitting:
         for parameter, value in zip(self._parameters, self._best, strict=True):
             parameter.data.copy_(value)
 
-    def save(self, path: Path) -> None:
-        """Write a checkpoint, at the end of an epoch."""
+    def state(self) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+        """Tensors and JSON values of a checkpoint, at the end of an epoch."""
         tensors: dict[str, torch.Tensor] = {}
         states = self._optimizer.state_dict()["state"]
         for index, (parameter, best) in enumerate(zip(self._parameters, self._best, strict=True)):
             tensors |= {f"weight.{index}": parameter.detach(), f"best.{index}": best}
             tensors |= {f"{name}.{index}": value for name, value in states.get(index, {}).items()}
-        checkpoint.write_checkpoint(path, tensors, {"epochs": [as_json(epoch) for epoch in self.epochs]})
+        return tensors, {"epochs": [as_json(epoch) for epoch in self.epochs]}
 
-    def resume(self, path: Path) -> None:
+    def resume(self, kept: CheckpointFile) -> None:
         """Continue from a checkpoint, if there is one."""
-        found = checkpoint.read_checkpoint(path)
+        found = kept.read()
         if found is None:
             return
         tensors, state = found
@@ -272,7 +272,7 @@ class _Fitting:
             entry, number = name.rsplit(".", 1)
             states[int(number)][entry] = value
         self._optimizer.load_state_dict({**self._optimizer.state_dict(), "state": states})
-        self.epochs = from_json(list[Epoch], state["epochs"], path)
+        self.epochs = from_json(list[Epoch], state["epochs"], kept.path)
         logger.info(f"continuing after {counted(len(self.epochs), 'epoch')}")
 
 

@@ -87,10 +87,6 @@ class Head(nn.Module):
         logits: torch.Tensor = self.output(torch.sigmoid(self.hidden(first)))
         return logits.log_softmax(dim=1)
 
-    def classifying(self) -> list[nn.Parameter]:
-        """Parameters of the two layers that classify; those of the projection are compositional."""
-        return [*self.hidden.parameters(), *self.output.parameters()]
-
     def save(self, folder: Path) -> None:
         """Write the configuration as JSON and the weights as safetensors, into `head` of a model's folder."""
         inner = folder / HEAD_FOLDER

@@ -52,7 +52,13 @@ def is_binary(path: Path) -> bool:
 def _other_format(path: Path, head: bytes) -> str | None:
     """Say what a file is that holds no vectors here, and what to do with it; None if it may hold them."""
     if head.startswith(b"PK\x03\x04"):
-        return f"is a zip archive; unpack it and name one of its files: {_members(path)}"
+        try:
+            with zipfile.ZipFile(path) as archive:
+                names = [name for name in archive.namelist() if not name.endswith("/")]
+        except (zipfile.BadZipFile, OSError):
+            return "is a damaged zip archive; get it again"
+        more = ", ..." if len(names) > 5 else ""
+        return f"is a zip archive; unpack it and name one of its files: {', '.join(names[:5])}{more}"
     if head[257:262] == b"ustar":
         return "is a tar archive; unpack it (`tar -xf`) and name one of its files"
     # The number at the start of every `.bin` file of fastText and Sent2Vec.
@@ -91,15 +97,6 @@ def _holds_binary(rest: bytes, width: int) -> bool:
         if error.reason != "unexpected end of data":
             return True
     return any(byte < 32 and byte not in b"\t\n\r" for byte in numbers)
-
-
-def _members(path: Path) -> str:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = [name for name in archive.namelist() if not name.endswith("/")]
-    except (zipfile.BadZipFile, OSError):
-        return "it is damaged, so get it again first"
-    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
 
 
 def binary_entries(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, bytes]]:

@@ -52,7 +52,7 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> Mean:
         from paranmt_hf.encoders.saving import save
 
         save(_mean(located), folder)
-        write_model_card(folder, trained_values(out.name, folder, record))
+        write_model_card(folder, out.name, trained_values(record, folder))
         return record
 
     return run(out, record.identity, MeanRecord, make, result=Mean, command="encoder average")

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import yaml
 
@@ -28,27 +28,19 @@ from paranmt_hf.training.record import CALIBRATION_PICTURE, DISTILLATION_FILE, T
 from paranmt_hf.util.records import read_json
 from paranmt_hf.util.settings import option_words
 
-Made = Literal["trained", "sent2vec", "converted", "made"]
-
 
 def encoder_values(
-    made: Made,
-    name: str,
-    folder: Path,
-    record: Mapping[str, Any],
-    about: About | None,
-    results: Sequence[Results],
-    **more: Any,  # noqa: ANN401 - JSON values
+    own: Mapping[str, Any], name: str, folder: Path, about: About | None = None, results: Sequence[Results] = ()
 ) -> dict[str, Any]:
     """Collect what the card of an encoder shows, as JSON values.
 
-    `made` is the name of the template, `record` the encoder's record as JSON values. `results` are its results on STS,
-    and those of copies stored in other precisions. `more` are values of the template alone, and those that `about`,
-    information by its authors, replaces: `commands`, `datasets`.
+    `own` are the values of its kind, such as `trained_values`: the name of the template (`made`), the record, and what
+    the template shows besides. `about`, information by its authors, replaces some of them. `results` are its results
+    on STS, and those of copies stored in other precisions.
     """
     modules = json.loads((folder / "modules.json").read_text(encoding="utf8"))
     said = (about or About()).values
-    values = {"languages": None, **more, **said}
+    values = {**own, **said}
     size = sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
     precisions: dict[str, Any] = {"as stored": {"bytes": size, "mean": None, "development": None}}
     for each in results:
@@ -57,30 +49,27 @@ def encoder_values(
             "mean": each.mean,
             "development": each.value(DEVELOPMENT),
         }
+    calibration = None
+    if (found := Calibration.of(Model(folder.name, folder, ""))) is not None:
+        calibration = {
+            "pairs": found.pairs,
+            "prior": found.prior,
+            "error": found.error,
+            "data": [data.name for data in found.settings.data],
+            "picture": CALIBRATION_PICTURE if (folder / CALIBRATION_PICTURE).is_file() else None,
+        }
     return {
-        "made": made,
         "name": name,
         **values,
         "commands": list(values["commands"]),
-        "datasets": sorted({*said.get("datasets", ()), *more.get("datasets", ())}),
-        "record": record,
+        "datasets": sorted({*said.get("datasets", ()), *own.get("datasets", ())}),
         "stock": all(entry["type"].startswith("sentence_transformers.") for entry in modules),
         "picture": TRAINING_PICTURE if (folder / TRAINING_PICTURE).is_file() else None,
-        "calibration": _calibration(folder),
+        "calibration": calibration,
         "notes": about.notes if about else None,
         "results": results[0].to_json() if results else None,
         "precisions": precisions,
     }
-
-
-def _calibration(folder: Path) -> dict[str, Any] | None:
-    """What a card says of the calibration of an encoder; None if it has none."""
-    found = Calibration.of(Model(folder.name, folder, ""))
-    if found is None:
-        return None
-    said = {"pairs": found.pairs, "prior": found.prior, "error": found.error}
-    picture = CALIBRATION_PICTURE if (folder / CALIBRATION_PICTURE).is_file() else None
-    return {**said, "data": [data.name for data in found.settings.data], "picture": picture}
 
 
 def encoder_card(values: Mapping[str, Any]) -> str:
@@ -178,59 +167,48 @@ def eval_results(results: Results | None) -> str | None:
     return yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False) if entries else None
 
 
-def trained_values(
-    name: str, folder: Path, training: TrainingRecord, about: About | None = None, results: Sequence[Results] = ()
-) -> dict[str, Any]:
-    """Collect the values of the card of an encoder that was trained on pairs; see `encoder_values`."""
+def trained_values(training: TrainingRecord, folder: Path) -> dict[str, Any]:
+    """Values of the card of an encoder that was trained on pairs; see `encoder_values`."""
     config, data = training.settings.encoder, training.settings.data
     # One encoder that reads words in order makes the whole tell orders apart.
     family = next((family for family in config.families if family.ordered), config.families[0])
-    return encoder_values(
-        "trained",
-        name,
-        folder,
-        training.for_card(),
-        about,
-        results,
-        commands=distill_commands(folder) or [command(training)],
-        datasets=hub_datasets(data),
-        languages=languages(data) or None,
-        title=title_of(config.parts, config.mode),
-        papers=_papers(config.families),
-        sources=sources(training),
-        limits=family.limits,
-        trigrams="trigram" in config.kinds,
-    )
+    return {
+        "made": "trained",
+        "record": training.for_card(),
+        "commands": distill_commands(folder) or [command(training)],
+        "datasets": hub_datasets(data),
+        "languages": languages(data) or None,
+        "title": title_of(config.parts, config.mode),
+        "papers": _papers(config.families),
+        "sources": sources(training),
+        "limits": family.limits,
+        "trigrams": "trigram" in config.kinds,
+    }
 
 
-def made_values(
-    name: str, folder: Path, made: MadeRecord, about: About | None = None, results: Sequence[Results] = ()
-) -> dict[str, Any]:
-    """Collect the values of the card of an encoder that was made in Python; see `encoder_values`."""
+def made_values(made: MadeRecord, folder: Path) -> dict[str, Any]:
+    """Values of the card of an encoder that was made in Python; see `encoder_values`."""
     families = [FAMILIES[name] for name in made.families]
-    return encoder_values(
-        "made",
-        name,
-        folder,
-        made.to_json(),
-        about,
-        results,
-        commands=[],
-        languages=[],
-        title=title_of(made.families, made.mode),
-        papers=_papers(families),
-        limits=next((family for family in families if family.ordered), families[0]).limits,
-        bibliography="sent2vec.bib" if "sent2vec" in made.families else "paranmt.bib",
-    )
+    return {
+        "made": "made",
+        "record": made.to_json(),
+        "commands": [],
+        "languages": [],
+        "title": title_of(made.families, made.mode),
+        "papers": _papers(families),
+        "limits": next((family for family in families if family.ordered), families[0]).limits,
+        "bibliography": "sent2vec.bib" if "sent2vec" in made.families else "paranmt.bib",
+    }
 
 
-def write_model_card(folder: Path, values: dict[str, Any]) -> None:
+def write_model_card(folder: Path, name: str, own: Mapping[str, Any]) -> None:
     """Write the card of an encoder into its folder, before evaluation and publication; see `folder_card`."""
-    (folder / "README.md").write_text(folder_card(values), encoding="utf8", newline="\n")
+    (folder / "README.md").write_text(folder_card(folder, name, own), encoding="utf8", newline="\n")
 
 
-def folder_card(values: dict[str, Any]) -> str:
+def folder_card(folder: Path, name: str, own: Mapping[str, Any]) -> str:
     """Render the card in the folder of an encoder; equal runs have equal cards, so it shows no times."""
+    values = encoder_values(own, name, folder)
     if "history" in values["record"]:
         values["record"]["history"]["seconds"] = None
     return encoder_card(values)

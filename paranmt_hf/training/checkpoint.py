@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -63,6 +64,34 @@ def read_checkpoint(path: Path, framework: Literal["pt", "np"] = "pt") -> tuple[
     except (OSError, SafetensorError, ValueError, KeyError, TypeError):
         pass
     raise InputError(f"{path} is damaged; remove it and run again, from the start")
+
+
+class CheckpointFile:
+    """The checkpoint of a run, a file that is written every minute.
+
+    Large ones take long to write, which shall not take more than a tenth of the time.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._written, self._took = time.monotonic(), 0.0
+
+    @property
+    def is_due(self) -> bool:
+        """Whether enough time has passed since the last one."""
+        wait = max(CHECKPOINT_SECONDS, 10 * self._took) if CHECKPOINT_SECONDS else 0
+        return time.monotonic() - self._written >= wait
+
+    def read(self, framework: Literal["pt", "np"] = "pt") -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """Read it; see `read_checkpoint`."""
+        return read_checkpoint(self.path, framework)
+
+    def write(self, tensors: Mapping[str, torch.Tensor | np.ndarray], state: dict[str, Any]) -> None:
+        """Replace it; see `write_checkpoint`."""
+        started = time.monotonic()
+        write_checkpoint(self.path, tensors, state)
+        self._written = time.monotonic()
+        self._took = self._written - started
 
 
 def seal(folder: Path, state: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import refuse
 from paranmt_hf.util.markers import Advanced, AlsoWrites, Count, Group, PythonOnly, Range, RunOnly, Seed, Share
 from paranmt_hf.util.settings import Settings
 
@@ -96,19 +96,19 @@ class TrainConfig(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.margin_weight > 0 and self.mega_pairs < 2:
-            raise InputError(
-                "`batch_size` 1 with `mega_batch` 1 leaves one pair to a mega-batch, and no negative; raise one"
-            )
+        refuse(
+            self.margin_weight > 0 and self.mega_pairs < 2,
+            "`batch_size` 1 with `mega_batch` 1 leaves one pair to a mega-batch, and no negative; raise one",
+        )
         for name in ("second_teacher", "neighbours"):
-            if getattr(self, name) and not self.teacher:
-                raise InputError(f"`{name}` is about a teacher's similarities; name one with `teacher`", option=name)
-        if self.word_factors and (self.freeze_words or self.lambda_w or self.lambda_c):
-            raise InputError(
-                "`word_factors` trains neither vectors nor other weights; leave out `freeze_words`, `lambda_w` and "
-                "`lambda_c`",
-                option="word_factors",
-            )
+            alone = getattr(self, name) and not self.teacher
+            refuse(alone, f"`{name}` is about a teacher's similarities; name one with `teacher`", option=name)
+        refuse(
+            self.word_factors and (self.freeze_words or self.lambda_w or self.lambda_c),
+            "`word_factors` trains neither vectors nor other weights; leave out `freeze_words`, `lambda_w` and "
+            "`lambda_c`",
+            option="word_factors",
+        )
 
     @property
     def margin_weight(self) -> float:

@@ -14,8 +14,7 @@ import numpy as np
 import torch
 from transformers import TrainingArguments
 
-from paranmt_hf.training import checkpoint
-from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
+from paranmt_hf.training.checkpoint import CheckpointFile, read_checkpoint, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.cpu_engine import CpuEngine, CpuTable
 from paranmt_hf.training.device.engine import DeviceEngine
@@ -58,11 +57,10 @@ class Epochs:
         self._tables: list[CpuTable | DeviceOptimizer] = list(engine.optimizers)
         self.history = History()
         self._folder = folder
-        self._checkpoint = folder / "checkpoint.safetensors"
+        self._checkpoint = CheckpointFile(folder / "checkpoint.safetensors")
         self._best = folder / "best.safetensors"
         # The epoch, and the number of its finished mega-batches.
         self._epoch = self._mega = 0
-        self._saved = time.monotonic()
 
     def run(self) -> History:
         """Train to the end, from the last checkpoint if there is one; the tables hold the final weights.
@@ -105,7 +103,7 @@ class Epochs:
             self.history.seconds += time.monotonic() - started
             progress.advance_to(self.history.pairs, self.history.note)
             reporter.log(self._step, self.history.last)
-            if time.monotonic() - self._saved >= checkpoint.CHECKPOINT_SECONDS:
+            if self._checkpoint.is_due:
                 self._save()
             if self.history.is_over(self.config):
                 return
@@ -143,18 +141,17 @@ class Epochs:
         for index, table in enumerate(self._tables):
             tensors |= {f"{index}.{name}": value for name, value in table.state().items()}
         state = {"epoch": self._epoch, "mega": self._mega, "history": as_json(self.history), "step": self._step}
-        write_checkpoint(self._checkpoint, tensors, state)
-        self._saved = time.monotonic()
+        self._checkpoint.write(tensors, state)
 
     def _resume(self) -> None:
-        found = read_checkpoint(self._checkpoint)
+        found = self._checkpoint.read()
         if found is None:
             return
         tensors, state = found
         for index, table in enumerate(self._tables):
             table.restore({name: tensors[f"{index}.{name}"] for name in table.state()}, state["step"])
         self._epoch, self._mega = state["epoch"], state["mega"]
-        self.history = from_json(History, state["history"], self._checkpoint)
+        self.history = from_json(History, state["history"], self._checkpoint.path)
         logger.info(f"continuing after {self.history.pairs:,} {self.source.unit}")
 
 

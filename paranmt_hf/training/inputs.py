@@ -12,7 +12,7 @@ from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.reading.sentences import SentenceSources
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.evaluation.sts_data import StsSet, read_benchmark, read_scored_pairs, read_sts
 from paranmt_hf.hub.repository import Model, check_name, locate, plain_name
 from paranmt_hf.text.word_vectors import check_vectors, read_vectors
@@ -116,35 +116,35 @@ def find_inputs(
     located = [locate(name) for name in teachers]
     encoder, start, vectors = resolve_encoder(encoder)
     inputs = TrainingInputs(encoder, config, pairs, held_out, start, located, vectors)
-    if config.word_factors and encoder.model != "word":
-        raise InputError(f"`word_factors` is for the model word, not for {encoder.model}", option="word_factors")
-    if config.neighbours and not inputs.in_engine:
-        raise InputError("`neighbours` is for averaging models, trained by one process", option="neighbours")
+    other = config.word_factors and encoder.model != "word"
+    refuse(other, f"`word_factors` is for the model word, not for {encoder.model}", option="word_factors")
+    other = config.neighbours and not inputs.in_engine
+    refuse(other, "`neighbours` is for averaging models, trained by one process", option="neighbours")
     return inputs
 
 
 def _check_given(data: object, text: object, columns: object, config: TrainConfig, selection: PairSelection) -> None:
     """Reject data that do not fit the settings, and a GPU that is not there; arguments as in `train`."""
-    problem: tuple[str, str | None] | None = None
-    if text is not None and config.margin_weight:
-        problem = (
-            "`text` has sentences without paraphrases, which only a teacher helps to learn from; give `teacher`, "
-            "leave `teacher_weight` at 1.0, and train on pairs afterwards (`init_from`)",
-            "text",
-        )
-    elif data is None and text is None:
-        problem = "there is nothing to train on: give pairs as `data`, or sentences as `text` with a `teacher`", None
-    elif data is None and columns:
-        problem = "`columns` are those of pairs; give some as `data`", "columns"
-    elif data is None and selection != PairSelection():
-        problem = "options that choose pairs need pairs; give some as `data`", "data"
-    elif config.device == "cuda":
+    refuse(
+        text is not None and config.margin_weight,
+        "`text` has sentences without paraphrases, which only a teacher helps to learn from; give `teacher`, leave "
+        "`teacher_weight` at 1.0, and train on pairs afterwards (`init_from`)",
+        option="text",
+    )
+    refuse(
+        data is None and text is None,
+        "there is nothing to train on: give pairs as `data`, or sentences as `text` with a `teacher`",
+    )
+    refuse(data is None and columns, "`columns` are those of pairs; give some as `data`", option="columns")
+    chosen = data is None and selection != PairSelection()
+    refuse(chosen, "options that choose pairs need pairs; give some as `data`", option="data")
+    if config.device == "cuda":
         import torch
 
-        if not torch.cuda.is_available():
-            problem = "`device` cuda: there is no GPU that torch can use; leave it out, or choose cpu", "device"
-    if problem is not None:
-        raise InputError(problem[0], option=problem[1])
+        missing = not torch.cuda.is_available()
+        refuse(
+            missing, "`device` cuda: there is no GPU that torch can use; leave it out, or choose cpu", option="device"
+        )
 
 
 def resolve_encoder(encoder: EncoderConfig) -> tuple[EncoderConfig, SentenceEncoder | None, Path | None]:

@@ -23,8 +23,6 @@ from paranmt_hf.training.config import Negatives, TrainConfig
 from paranmt_hf.training.losses import margin_loss
 from paranmt_hf.training.mega_batch import select_negatives
 
-ENCODE_SENTENCES = 128
-
 
 class MarginLoss(nn.Module):
     """The margin loss of `margin_loss` over columns of text: s, s', t and, unless the loss is one-sided, t'.
@@ -135,7 +133,7 @@ class MegaBatchMiner:
         if self.config.negatives != "rand":
             training = self._model.training
             vectors = self._model.encode(
-                sentences, batch_size=ENCODE_SENTENCES, convert_to_tensor=True, show_progress_bar=False
+                sentences, batch_size=128, convert_to_tensor=True, show_progress_bar=False
             ).float()
             self._model.train(training)
         chosen = select_negatives(vectors, keys_of(*sides).ravel(), self.config, generator).reshape(-1, len(rows)).T

@@ -61,7 +61,8 @@ def _kept(inputs: TrainingInputs, work: Path) -> tuple[SentenceEncoder, PairStor
         whole = initial.revision == (work / INITIAL_CHECKSUM).read_text(encoding="utf8") and store.is_whole()
         if whole and (not inputs.teachers or keys_are_whole(work / TOKENS)):
             return trainable(load(initial, device="cpu")), store
-    except (InputError, UnicodeDecodeError):
+    # Of another version the file lacks some of the values.
+    except (InputError, UnicodeDecodeError, KeyError):
         pass
     logger.warning(f"warning: the pairs or the initial encoder in {work} are damaged and are made again")
     return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from paranmt_hf.hub.upload import Content
 from paranmt_hf.training.card import (
     distill_commands,
     encoder_card,
+    encoder_values,
     eval_results,
     folder_card,
     made_values,
@@ -64,7 +64,7 @@ def _plan(
     results: Sequence[Any],
     *,
     kind: type[Record],
-    card_values: Callable[..., dict[str, Any]],
+    own_values: Callable[[Any, Path], dict[str, Any]],
     wanted: Sequence[str],
 ) -> PublishPlan:
     """Check the folder of an encoder, and say what is published of it; see `encoder_kind`."""
@@ -86,7 +86,8 @@ def _plan(
         files[RESULTS_FILE] = entries.encode()
 
     def values(repository: str) -> dict[str, Any]:
-        return {**card_values(repository.split("/")[1], folder, record, about, figures), "repository": repository}
+        own, name = own_values(record, folder), repository.split("/")[1]
+        return {**encoder_values(own, name, folder, about, figures), "repository": repository}
 
     def verify(staged: Path) -> None:
         if encoder.calibration is not None and files_checksum(staged) != files_checksum(folder):
@@ -105,11 +106,19 @@ def _plan(
                 path=folder,
             )
 
-    missing = _missing(replace(about, commands=about.commands or distill_commands(folder)), record, figures, wanted)
+    missing = []
+    if not figures:
+        missing.append("results: paranmt evaluate sts FOLDER --data STS --speed --json FILE, then --results FILE")
+    from_others = getattr(record, "mean_of", None) or "init_from" in getattr(record, "inputs", ())
+    if from_others and not (about.commands or distill_commands(folder)):
+        missing.append("the commands of the models it came from: 'commands' in --about FILE")
+    for name in wanted:
+        if not getattr(about, name):
+            missing.append(f"your own words on the {name.replace('_', ' ')}: {name!r} in --about FILE")
     return PublishPlan(
         files,
         lambda repository: encoder_card(values(repository)),
-        folder_card(card_values(folder.resolve().name, folder, record)),
+        folder_card(folder, folder.resolve().name, own_values(record, folder)),
         f"Encoder {folder.resolve().name}",
         missing,
         verify=verify,
@@ -153,31 +162,10 @@ def results_of_weights(results: Sequence[Any], folder: Path) -> list[Results]:
     return [last.pop(None), *last.values()]
 
 
-def _missing(about: About, record: Any, results: Sequence[Results], wanted: Sequence[str]) -> list[str]:  # noqa: ANN401
-    missing = []
-    if not results:
-        missing.append("results: paranmt evaluate sts FOLDER --data STS --speed --json FILE, then --results FILE")
-    from_others = getattr(record, "mean_of", None) or "init_from" in getattr(record, "inputs", ())
-    if not about.commands and from_others:
-        missing.append("the commands of the models it came from: 'commands' in --about FILE")
-    return missing + [
-        f"your own words on the {name.replace('_', ' ')}: {name!r} in --about FILE"
-        for name in wanted
-        if not getattr(about, name)
-    ]
-
-
-def _copy(folder: Path, other: Path) -> None:
-    from paranmt_hf.encoders.loading import load
-    from paranmt_hf.encoders.saving import save
-
-    save(load(folder, device="cpu"), other)
-
-
 def encoder_kind(
     title: str,
     record: type[Record],
-    values: Callable[..., dict[str, Any]],
+    own_values: Callable[[Any, Path], dict[str, Any]],
     wanted: tuple[str, ...] = ("summary", "data", "license_text"),
 ) -> Kind:
     """Describe a way to make encoders, for publishing.
@@ -185,22 +173,28 @@ def encoder_kind(
     Args:
         title: Name of such an encoder in sentences: `an encoder`.
         record: Its record.
-        values: Function that collects the values of its card, as `trained_values` does.
+        own_values: Values of its card, of the record and the folder, such as `trained_values`.
         wanted: Fields of `About` without which the card lacks something.
     """
 
     def write_again(folder: Path, name: str) -> None:
-        write_model_card(folder, values(name, folder, record.read(folder)))
+        write_model_card(folder, name, own_values(record.read(folder), folder))
+
+    def copy(folder: Path, other: Path) -> None:
+        from paranmt_hf.encoders.loading import load
+        from paranmt_hf.encoders.saving import save
+
+        save(load(folder, device="cpu"), other)
 
     return Kind(
         title,
         "model",
         LOADER,
         owns=belongs_to_an_encoder,
-        plan=partial(_plan, kind=record, card_values=values, wanted=wanted),
+        plan=partial(_plan, kind=record, own_values=own_values, wanted=wanted),
         takes_results=True,
         code=code_files,
-        copy=_copy,
+        copy=copy,
         rewrite_card=write_again,
     )
 

@@ -36,8 +36,6 @@ Encode = Callable[[list[str]], np.ndarray]
 # Keys of sentences [sentence], uint64, and the sentences [sentence].
 Keyed = tuple[np.ndarray, pa.Array | pa.ChunkedArray]
 PART_SENTENCES = 10_000  # Sentences of a file of the cache, the most that an interruption loses
-# Sentences of a batch; on a CPU the states of a small one stay in its cache
-CPU_BATCH, GPU_BATCH = 32, 512
 
 
 class TeacherVectors:
@@ -226,7 +224,8 @@ def teacher_vectors(
     """
     teacher = load(model, device=device)
     in_bf16 = precision == "bf16" and fast_in_bf16(teacher.device.type)
-    size = CPU_BATCH if teacher.device.type == "cpu" else GPU_BATCH
+    # On a CPU the states of a small batch stay in its cache.
+    size = 32 if teacher.device.type == "cpu" else 512
 
     def encode_batch(sentences: list[str]) -> np.ndarray:
         # Rounding to bfloat16 changes a teacher's cosines far less than the student can follow.

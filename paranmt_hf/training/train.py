@@ -182,7 +182,7 @@ def _make(inputs: TrainingInputs, work: Path, folder: Path, name: str) -> Traini
     if is_rank_0():
         save(model, folder)
         plot_history(history, folder / TRAINING_PICTURE, inputs.encoder.model)
-        write_model_card(folder, trained_values(name, folder, record))
+        write_model_card(folder, name, trained_values(record, folder))
     return record
 
 

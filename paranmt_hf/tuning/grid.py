@@ -124,7 +124,12 @@ def _checked(given: Values, kinds: Kinds) -> Grid:
         names = [name.strip() for name in str(key).split(",")]
         axis: list[Values] = []
         for value in values:
-            combined = _read_value(names, value, kinds)
+            row = value if len(names) > 1 else [value]
+            if not isinstance(row, list | tuple) or len(row) != len(names):
+                raise _refused(f"needs a list of lists of {len(names)} values for {','.join(names)}")
+            found = values_for(kinds, dict(zip(names, row, strict=True)), "grid", without=NOT_SEARCHED)
+            read = found[0] | found[1]
+            combined = {name: read[name] for name in (each.replace("-", "_") for each in names)}
             if combined not in axis:
                 axis.append(combined)
         axes[",".join(axis[0])] = axis
@@ -135,16 +140,6 @@ def _checked(given: Values, kinds: Kinds) -> Grid:
     if grid.size > 1_000_000:
         raise _refused(f"has {grid.size:,} combinations, at most 1,000,000 are allowed; leave out some")
     return grid
-
-
-def _read_value(names: Sequence[str], value: Any, kinds: Kinds) -> Values:  # noqa: ANN401 - what a file holds
-    """Check a value of a setting, or a list with one value for each of several."""
-    row = value if len(names) > 1 else [value]
-    if not isinstance(row, list | tuple) or len(row) != len(names):
-        raise _refused(f"needs a list of lists of {len(names)} values for {','.join(names)}")
-    of_encoder, of_config = values_for(kinds, dict(zip(names, row, strict=True)), "grid", without=NOT_SEARCHED)
-    read = of_encoder | of_config
-    return {name: read[name] for name in (each.replace("-", "_") for each in names)}
 
 
 def _refused(reason: str) -> InputError:

@@ -28,26 +28,24 @@ def percent(value: float | None) -> str:
     return "" if value is None else f"{100 * value:.1f}"
 
 
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Write a Markdown table with aligned columns: first text, then figures."""
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: Collection[int] = (0,)) -> str:
+    """Write a Markdown table; the columns `left` are left-aligned, for text, the others right-aligned, for figures."""
     # A name may be escaped already.
     lines = [[re.sub(r"(?<!\\)\|", r"\\|", cell) for cell in line] for line in (header, *rows)]
     widths = [max(3, *(len(line[column]) for line in lines)) for column in range(len(header))]
-    rule = ["-" * widths[0], *(f"{'-' * (width - 1)}:" for width in widths[1:])]
-    return "\n".join(
-        f"| {' | '.join([first.ljust(widths[0]), *(c.rjust(w) for c, w in zip(rest, widths[1:], strict=True))])} |"
-        for first, *rest in [lines[0], rule, *lines[1:]]
-    )
+    rule = [f"{'-' * (width - 1)}{'-' if column in left else ':'}" for column, width in enumerate(widths)]
+    lines.insert(1, rule)
+    return "\n".join(f"| {' | '.join(_aligned(line, widths, left))} |" for line in lines)
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: Collection[int] = (0,)) -> str:
     """Format a table in columns for a terminal; the columns `left` are left-aligned, the others right-aligned."""
     lines = [header, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if column in left else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )
+    return "\n".join("  ".join(_aligned(line, widths, left)).rstrip() for line in lines)
+
+
+def _aligned(line: Sequence[str], widths: Sequence[int], left: Collection[int]) -> list[str]:
+    """Fill up the cells of a line; the columns `left` are left-aligned, the others right-aligned."""
+    cells = enumerate(zip(line, widths, strict=True))
+    return [cell.ljust(width) if column in left else cell.rjust(width) for column, (cell, width) in cells]

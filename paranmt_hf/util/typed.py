@@ -55,7 +55,11 @@ def read(kind: Annotation, value: Json, name: str, *, text: bool = False, within
     if origin in UNIONS:
         return _read_union(inner, value, name, text, within)
     if origin is Literal:
-        return _read_choice(inner, value, name, text)
+        for choice in inner:
+            if value == choice or (text and value == str(choice)):
+                return choice
+        near = perhaps(value, map(str, inner)) if isinstance(value, str) else ""
+        raise mismatch(name, f"one of {', '.join(map(str, inner))}", value, near)
     if origin in MAPPINGS:
         return _read_mapping(inner, value, name, text)
     if origin in SEQUENCES:
@@ -65,10 +69,10 @@ def read(kind: Annotation, value: Json, name: str, *, text: bool = False, within
     return _read_plain(origin, value, name, text, within)
 
 
-def mismatch(name: str, expected: str, found: Json) -> InputError:
+def mismatch(name: str, expected: str, found: Json, hint: str = "") -> InputError:
     """The error about a value that is not what was expected."""
     option = re.split(r"[.\[]", name)[0]
-    return InputError(f"{name or 'the content'} must be {expected}, was {brief(found)}", option=option or None)
+    return InputError(f"{name or 'the content'} must be {expected}, was {brief(found)}{hint}", option=option or None)
 
 
 def _read_union(kinds: Sequence[Annotation], value: Json, name: str, text: bool, within: Range) -> Any:  # noqa: ANN401
@@ -101,16 +105,6 @@ def is_known(kind: Annotation) -> bool:
     origin = typing.get_origin(kind) or kind
     of_several = (Annotated, Literal, *UNIONS, *MAPPINGS, *SEQUENCES)
     return origin in PLAIN or origin in of_several or dataclasses.is_dataclass(origin)
-
-
-def _read_choice(choices: Sequence[Any], value: Json, name: str, text: bool) -> Any:  # noqa: ANN401
-    for choice in choices:
-        if value == choice or (text and value == str(choice)):
-            return choice
-    error = mismatch(name, f"one of {', '.join(map(str, choices))}", value)
-    if isinstance(value, str):
-        raise InputError(f"{error}{perhaps(value, map(str, choices))}", option=error.option)
-    raise error
 
 
 def _read_mapping(inner: Sequence[Annotation], value: Json, name: str, text: bool) -> dict[str, Any]:
@@ -188,7 +182,9 @@ def _read_plain(kind: Annotation, value: Json, name: str, text: bool, within: Ra
     elif kind is str and isinstance(value, os.PathLike):
         found = os.fspath(value)
     if not isinstance(found, kind):
-        raise mismatch(name, f"{PLAIN[kind]} {within}".rstrip(), value)
+        # "a number of at least 1", but "a number above 0" and "a number from 0 to 1".
+        of = "of " if str(within).startswith("at ") else ""
+        raise mismatch(name, f"{PLAIN[kind]} {of}{within}".rstrip(), value)
     if kind in NUMBERS and found not in within:
         raise mismatch(name, str(within), found)
     return found
@@ -247,7 +243,10 @@ def expected_of(annotation: Annotation) -> Expected:
             kind = inner[0]
         elif origin in UNIONS:
             optional = optional or type(None) in inner
-            kind = _chosen_of_union([part for part in inner if part is not type(None)])
+            kinds = [part for part in inner if part is not type(None)]
+            several_of = [part for part in kinds if typing.get_origin(part) in SEQUENCES]
+            plain = [part for part in (str, Path) if part in kinds]
+            kind = [*several_of, *plain, *kinds][0]
         elif origin in SEQUENCES and not several:
             several, kind = True, inner[0]
         else:
@@ -256,18 +255,6 @@ def expected_of(annotation: Annotation) -> Expected:
     others = [marker for marker in markers if not isinstance(marker, Range)]
     kind = dict if origin in MAPPINGS else kind
     return Expected(annotation, kind, several, optional, ranges[0] if ranges else ANY_NUMBER, tuple(others))
-
-
-def _chosen_of_union(kinds: Sequence[Annotation]) -> Annotation:
-    if len(kinds) == 1:
-        return kinds[0]
-    for kind in kinds:
-        if typing.get_origin(kind) in SEQUENCES:
-            return kind
-    for plain in (str, Path):
-        if plain in kinds:
-            return plain
-    return kinds[0]
 
 
 @cache

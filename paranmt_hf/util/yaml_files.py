@@ -13,8 +13,6 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.settings import values_for
 
-HEADER = re.compile(r"\s*---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
-
 S = TypeVar("S")
 
 
@@ -103,7 +101,8 @@ def read_yaml(path: Path, expected: str, *, as_text: bool = False) -> dict[str, 
 def card_header(path: Path) -> dict[str, Any]:
     """Read the header of a card; empty without a card, without a header, or if it cannot be read."""
     try:
-        found = HEADER.match(path.read_text(encoding="utf8")) if path.is_file() else None
+        text = path.read_text(encoding="utf8") if path.is_file() else ""
+        found = re.match(r"\s*---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", text, re.DOTALL)
         values = parse_yaml(found[1]) if found else None
     except (OSError, ValueError, yaml.YAMLError):
         return {}

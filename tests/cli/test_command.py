@@ -230,6 +230,11 @@ def test_options():
     assert BAKE.writes_json
 
 
+def test_a_mistyped_setting_of_a_group_gets_a_suggestion(capsys):
+    assert cli.main(["bake", *NEEDED, "--box", "widht=1"]) == 1
+    assert capsys.readouterr().err.endswith("perhaps you meant 'width'\n")
+
+
 def test_settings_of_a_group(capsys):
     assert BAKE.typed()[-5:] == ["sugar", "colour", "decoration", "box", "crate"]
     found = values(

@@ -217,6 +217,15 @@ def test_columns_of_one_name_are_refused_if_they_are_read(tmp_path, twice, every
         assert len(list(Pairs([path], PairSelection()).batches())) == 1
 
 
+def test_truncated_and_damaged_files(tmp_path, file):
+    content = file.read_bytes()
+    (tmp_path / "cut.parquet").write_bytes(content[: len(content) // 2])
+    (tmp_path / "bad.parquet").write_bytes(content[:4] + bytes(56) + content[60:])
+    for name in ("cut.parquet", "bad.parquet"):
+        with refused(path=tmp_path / name):
+            read(tmp_path / name)
+
+
 def test_identity_tells_sources_and_choices_apart(tmp_path, file):
     first = Pairs([file], PairSelection()).identity
     assert first == Pairs([str(file)], PairSelection()).identity

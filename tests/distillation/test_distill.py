@@ -187,12 +187,15 @@ def test_epochs_follow_from_the_text():
         ({"translations": "text.txt", "language": "de", "evaluate": "sample"}, "evaluate"),
         ({"translations": [], "language": "de"}, "translations"),
         ({"language": "german"}, None),
+        ({"text": "both.tsv"}, "language"),
+        ({"text": "both.tsv", "language": "de", "config": {"start": "words"}}, "start"),
         ({"text": "blank.txt"}, "text"),
         ({"text": "latin.txt"}, "text"),
     ],
 )
 def test_bad_input_leaves_nothing(root, tmp_path, given, option):
     (root / "one.txt").write_text("a\nA\n")
+    (root / "both.tsv").write_text("sentence\ttranslation\nein Hund geht nach Hause\ta dog is going home\n")
     (root / "blank.txt").write_text("\n\n")
     (root / "latin.txt").write_bytes("für\nüber\nein\n".encode("latin-1"))
     options = {"text": "text.txt", "out": tmp_path / "out", "teacher": "teacher"} | given

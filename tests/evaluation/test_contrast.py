@@ -75,6 +75,11 @@ def test_what_is_wrong_with_a_file(tmp_path, text):
         read_triples(tmp_path / "t.tsv")
 
 
+def test_names_of_columns_in_any_case(tmp_path):
+    (tmp_path / "t.tsv").write_text("Kind\tSentence\tParaphrase\tOther\nnumber\ta\tb\tc\n")
+    assert read_triples(tmp_path / "t.tsv").others == ["c"]
+
+
 def test_command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["evaluate", "contrast", "small", "--json", "c.json"]) == 0

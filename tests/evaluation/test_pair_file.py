@@ -131,6 +131,7 @@ def test_pairs_without_a_score_are_skipped_and_counted(tmp_path):
         ("blank.tsv", " \ta\tb\n1 \ta\n"),
         ("nothing.tsv", ""),
         ("pairs.zip", "PK\x03\x04"),
+        ("large.jsonl", f'{{"sentence1": "a b", "sentence2": "c d", "score": {10**400}}}\n'),
     ],
 )
 def test_what_is_wrong_names_the_file(tmp_path, name, text):

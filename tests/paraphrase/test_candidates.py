@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from paranmt_hf import Paraphraser
-from paranmt_hf.paraphrase.candidates import overlaps
+from paranmt_hf import ParaphraseConfig, Paraphraser
+from paranmt_hf.paraphrase.candidates import Candidates, Request, overlaps, select
 from tests.refused import refused
 
 
@@ -16,31 +16,21 @@ class _Lengths:
         return np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
-def giving(model, beams, scorer=None):
-    """A paraphraser whose search finds some texts, the most probable first, whatever the sentence."""
-
-    class Giving(Paraphraser):
-        def _search(self, *given):
-            return [self._own.cut(beams)]
-
-    return Giving(model, scorer=scorer)
+def selected(sentence, beams, scorer=None, **settings):
+    """What is selected among texts, the most probable first."""
+    candidates = Candidates([Request(sentence)], beams, [len(beams)])
+    (found,) = select(candidates, ParaphraseConfig(**settings), scorer=scorer)
+    return [each.text for each in found.paraphrases], found.note
 
 
 def test_copies_are_left_out_and_the_best_score_can_come_first(model):
     sentence = "the man sees a dog ."
     # From the most probable: a copy but for case and mark, a long one, a short one, one of equal length.
     beams = ["The man sees a dog", "the man sees a dog and a dog and a dog .", "the man .", "the dog sees a man ."]
-    paraphraser = giving(model, beams, _Lengths())
-
-    def texts(**settings):
-        (found,) = paraphraser([sentence], **settings)
-        return [each.text for each in found]
-
-    assert texts(n=2) == beams[1:3]
-    assert texts(n=2, keep_copies=True) == beams[:2]
-    assert texts(n=2, order="score") == [beams[3], beams[2]]
-    (result,) = giving(model, beams[:1]).paraphrase([sentence])
-    assert result.paraphrases == [] and result.note == "nothing but the sentence itself"
+    assert selected(sentence, beams, n=2) == (beams[1:3], None)
+    assert selected(sentence, beams, n=2, keep_copies=True) == (beams[:2], None)
+    assert selected(sentence, beams, _Lengths(), n=2, order="score") == ([beams[3], beams[2]], None)
+    assert selected(sentence, beams[:1]) == ([], "nothing but the sentence itself")
     with refused("scorer"):
         Paraphraser(model, scorer=None)([sentence], order="score")
 
@@ -78,7 +68,6 @@ def test_overlap_of_pairs(first, second, expected):
         ({"max_overlap": 0.5, "max_mutual_overlap": 0.5}, [1, 2]),
     ],
 )
-def test_limits_of_overlap(model, limits, kept):
+def test_limits_of_overlap(limits, kept):
     beams = [A, B, "someone is playing music", "someone is playing music now"]
-    (found,) = giving(model, beams)([A], n=4, keep_copies=True, **limits)
-    assert [each.text for each in found] == [beams[place] for place in kept]
+    assert selected(A, beams, n=4, keep_copies=True, **limits)[0] == [beams[place] for place in kept]

@@ -18,6 +18,7 @@ from paranmt_hf import (
 from paranmt_hf.cli import find_command, main, run_command
 from paranmt_hf.corpus.reading.pairs import Pairs
 from paranmt_hf.evaluation.results import read_results
+from paranmt_hf.paraphrase.card import shown_figures
 from paranmt_hf.paraphrase.config import read_decodings
 from paranmt_hf.paraphrase.evaluate import DECODINGS, MeasuredSentences, evaluate_paraphrases, read_outputs, together
 from paranmt_hf.paraphrase.noise import add_noise
@@ -144,6 +145,12 @@ def test_noise_is_added_to_references(model, pairs):
         (clean,) = example["references"]
         assert example["source"] == add_noise(clean, 0.4, 3)[0] != clean
     assert "--items 9 --noise 0.4" in found.settings["command"]
+
+
+def test_a_command_that_would_be_refused_is_not_shown(model, pairs):
+    (found,) = measured(model, pairs, (), decoding=replace(SHORT, order="score"), items=2, noise=0.9)
+    assert found.settings["command"] is None
+    assert shown_figures([found]).startswith("| Decoding")
 
 
 def test_noisy_and_clean_sentences_of_a_file(model, tmp_path):

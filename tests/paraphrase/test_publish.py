@@ -136,7 +136,7 @@ def test_figures_of_an_evaluation_are_on_the_card(plain, controlled, tmp_path):
     results.write(path)
     plan = publish(plain, NAME, license="mit", results=path, dry_run=True)
     assert results[0].settings["command"] in plan.card
-    assert re.search(r"^\| noisy *\| +output *\| +clean *\|$", plan.card, re.M)
+    assert re.search(r"^\| noisy *\| output *\| clean *\|\n\| -+ \| -+ \| -+ \|$", plan.card, re.M)
     values = json.loads(json.dumps(plan.values))
     assert paraphraser_card(values) == plan.card and values["evaluations"] == results.to_json()
     with refused("results"):

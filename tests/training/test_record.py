@@ -63,7 +63,7 @@ def test_no_file(tmp_path):
 def values_of(folder, training=TRAINING, **settings):
     """The values of the card, of a record with other settings."""
     (folder / "modules.json").write_text("[]")
-    return trained_values("x", folder, replace(training, settings=replace(training.settings, **settings)))
+    return trained_values(replace(training, settings=replace(training.settings, **settings)), folder)
 
 
 def command_of(folder, *arguments, **settings):

@@ -71,11 +71,6 @@ class Rating(Settings):
         return self.skipped or (self.strength is not None and self.fluency is not None)
 
     @property
-    def is_rated(self) -> bool:
-        """Whether at least one label is given."""
-        return self.strength is not None or self.fluency is not None
-
-    @property
     def content(self) -> tuple[int | None, int | None, bool, str]:
         """The rating without its revision and time."""
         return self.strength, self.fluency, self.skipped, self.note
@@ -233,7 +228,6 @@ def _in_words(answer: Rating) -> str:
 
 
 NEEDED = ("sample", "item", "annotator", "strength", "fluency")
-COLUMNS = (*NEEDED, "skipped", "paraphrase", "note", "changed", "reference", "translation")
 
 
 def sample_mark(sample: AnnotationSample) -> str:
@@ -247,7 +241,8 @@ def to_csv(sample: AnnotationSample, answers: Mapping[str, Mapping[int, Rating]]
     A cell of text that a spreadsheet would take for a formula has a `'` before it, which `read_csv` takes away.
     """
     text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    columns = (*NEEDED, "skipped", "paraphrase", "note", "changed", "reference", "translation")
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     for annotator, of_items in answers.items():
         for number, answer in of_items.items():

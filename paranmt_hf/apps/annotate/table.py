@@ -18,10 +18,8 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.records import as_json
 from paranmt_hf.util.tables import markdown_table
 
-Weights = Literal["linear", "quadratic"]
 
-
-def weighted_kappa(counts: np.ndarray, weights: Weights) -> np.ndarray:
+def weighted_kappa(counts: np.ndarray, weights: Literal["linear", "quadratic"]) -> np.ndarray:
     """Compute weighted kappa [...] = 1 - sum(w O) / sum(w E) of counts [..., label, label]; NaN where it is undefined.
 
     O are the observed counts, E those expected of two people who label at random with the same frequencies, and w = |i
@@ -249,7 +247,10 @@ def _figure(value: float | None) -> str:
 
 def annotation_table(sample: AnnotationSample, answers: Mapping[str, Mapping[int, Rating]]) -> AnnotationTable:
     """Count labels per range and measure agreement, from the answers of each annotator by item."""
-    names = [name for name, own in answers.items() if any(answer.is_rated for answer in own.values())]
+    names = []
+    for name, own in answers.items():
+        if any(answer.strength is not None or answer.fluency is not None for answer in own.values()):
+            names.append(name)
     if not names:
         raise InputError("nobody has rated a pair of this sample yet; `paranmt annotate serve` shows it")
     # Labels [measure, person, item], -1 for none.

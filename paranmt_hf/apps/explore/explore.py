@@ -41,7 +41,6 @@ FILES = {
     "pieces.js": "text/javascript",
     "page.js": "text/javascript",
 }
-ReleaseSubset = Literal["default", "filtered", "sample"]
 Query = Mapping[str, str]  # Parameters of an address
 # The nearest sentences to a sentence, best first, with their cosines.
 Neighbours = Callable[[str, int], list[tuple[str, float]]]
@@ -50,7 +49,7 @@ Neighbours = Callable[[str, int], list[tuple[str, float]]]
 def explore(
     folder: str | Path,
     *,
-    subset: ReleaseSubset = "default",
+    subset: Literal["default", "filtered", "sample"] = "default",
     index: str | Path | None = None,
     port: int = 0,
     opened: Callable[[str], None] = logger.info,

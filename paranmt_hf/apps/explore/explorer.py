@@ -133,7 +133,6 @@ def _round_width(width: float, *, whole: bool) -> float:
 
 
 PAGE_ROWS = 50
-NUMERIC = {column.name for column in COLUMNS if str(column.type).startswith(("int", "float")) and column.name != "id"}
 
 
 class Explorer:
@@ -152,7 +151,8 @@ class Explorer:
         # The record may name anything; queries hold names of the schema alone.
         present = pq.read_schema(files[0]).names
         self._shown = [column.name for column in COLUMNS if column.name in present]
-        self.columns = [name for name in self._shown if name in NUMERIC]
+        numbers = {column.name for column in COLUMNS if str(column.type).startswith(("int", "float"))} - {"id"}
+        self.columns = [name for name in self._shown if name in numbers]
         # What tells a row from all others.
         self._key = f"id * {MOST_RANKS} + rank" if "rank" in present else "id"
         self._database = database(extra="explore")

@@ -25,11 +25,9 @@ class LimitedServer(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         """Close connections now and then; true if the server should end."""
         # The server ticks ten times a second.
-        if counter % 5 == 0:
-            self._close_some(asyncio.get_running_loop().time())
-        return await super().on_tick(counter)
-
-    def _close_some(self, now: float) -> None:
+        if counter % 5:
+            return await super().on_tick(counter)
+        now = asyncio.get_running_loop().time()
         waiting: dict[Any, tuple[float, tuple[Any, ...]]] = {}
         for connection in self.server_state.connections:
             answered, unread = connection.cycle, connection.transport.get_write_buffer_size()
@@ -43,3 +41,4 @@ class LimitedServer(uvicorn.Server):
             if place < excess or now - waiting[connection][0] > self._seconds:
                 connection.transport.abort()
         self._waiting = waiting
+        return await super().on_tick(counter)

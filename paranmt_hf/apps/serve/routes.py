@@ -136,12 +136,19 @@ class ServeApp:
         app: App = self._routes
         if scope["path"] != HEALTH:
             request = Request(scope)
-            if self._hosts is not None and _host_of(request) not in self._hosts:
+            host = request.headers.get("host", "").lower()
+            # Without the port.
+            host = f"{host.partition(']')[0]}]" if host.startswith("[") else host.partition(":")[0]
+            if self._hosts is not None and host not in self._hosts:
                 known = ", ".join(self._hosts)
                 app = _refuse(request, HTTPException(403, f"this server is {known}; --hosts adds names"))
-            elif self._token is not None and not _has_token(request, self._token):
-                error = HTTPException(401, "this server needs its token, as `Authorization: Bearer TOKEN`")
-                app = _refuse(request, error)
+            elif self._token is not None:
+                kind, _, found = request.headers.get("authorization", "").partition(" ")
+                # Bytes, because texts with other than ASCII characters cannot be compared in constant time.
+                is_known = secrets.compare_digest(found.strip().encode(), self._token.encode())
+                if not is_known or kind.lower() != "bearer":
+                    error = HTTPException(401, "this server needs its token, as `Authorization: Bearer TOKEN`")
+                    app = _refuse(request, error)
         await app(scope, receive, send)
 
     async def embeddings(self, request: Request) -> Response:
@@ -274,20 +281,6 @@ def _parsed(body: bytearray) -> Any:  # noqa: ANN401 - JSON
             raise
     whole = json.dumps(json.loads(body), ensure_ascii=False)
     return orjson.loads(with_whole_characters([whole])[0])
-
-
-def _host_of(request: Request) -> str:
-    """Name of the host that a request is for, without the port; empty if it names none."""
-    given = request.headers.get("host", "").lower()
-    if given.startswith("["):
-        return given.partition("]")[0] + "]"
-    return given.partition(":")[0]
-
-
-def _has_token(request: Request, token: str) -> bool:
-    kind, _, found = request.headers.get("authorization", "").partition(" ")
-    # Bytes, because texts with other than ASCII characters cannot be compared in constant time.
-    return secrets.compare_digest(found.strip().encode(), token.encode()) and kind.lower() == "bearer"
 
 
 def _refuse(request: Request, error: Exception) -> Response:

@@ -76,7 +76,11 @@ class SentenceVectors:
     ) -> np.ndarray:
         """Encode sentences into vectors [sentence, dimension], float32, as the `encode` of the encoder does."""
         if not self.is_average:
-            vectors = await self._in_next_batch(sentences)
+            found: asyncio.Future[np.ndarray] = asyncio.get_running_loop().create_future()
+            self._waiting.append((sentences, found))
+            self._working = self._working or asyncio.create_task(self._work())
+            # A request that ends early does not end those of its batch.
+            vectors = await asyncio.shield(found)
         elif sum(map(len, sentences)) <= 4096:
             # So few characters take less time than the change to a thread.
             vectors = self._encode(sentences)
@@ -87,13 +91,6 @@ class SentenceVectors:
 
     def _encode(self, sentences: list[str]) -> np.ndarray:
         return np.asarray(self.encoder.encode(sentences, **self._options), np.float32)
-
-    async def _in_next_batch(self, sentences: list[str]) -> np.ndarray:
-        found: asyncio.Future[np.ndarray] = asyncio.get_running_loop().create_future()
-        self._waiting.append((sentences, found))
-        self._working = self._working or asyncio.create_task(self._work())
-        # A request that ends early does not end those of its batch.
-        return await asyncio.shield(found)
 
     async def _work(self) -> None:
         """Encode what waits, until nothing does."""

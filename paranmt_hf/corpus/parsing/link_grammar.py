@@ -18,9 +18,6 @@ from typing import IO
 from paranmt_hf.corpus.parsing.trees import Tree, read_tree
 from paranmt_hf.errors import InputError
 
-PROGRAM = "link-parser"
-# Flat trees on one line; complete linkages only; no guesses at spelling, no second try with other limits.
-OPTIONS = {"constituents": 3, "graphics": 0, "verbosity": 0, "limit": 50, "null": 0, "spell": 0, "panic": 0}
 # A command without effect, whose one line of output ends the output for a sentence.
 MARK, ANSWER = "!width=16381\n", "width set to 16381"
 
@@ -36,13 +33,16 @@ class LinkGrammar:
     def __init__(self, *, seconds: int = 5, processes: int = 1, grace: int = 10) -> None:
         if not hasattr(os, "openpty"):
             raise InputError(f"link-grammar runs on Linux and macOS, not on {sys.platform}; take trees from a file")
-        program = shutil.which(PROGRAM)
+        program = shutil.which("link-parser")
         if program is None:
             raise InputError(
-                f"link-grammar needs the program {PROGRAM}, which is not installed: apt-get install link-grammar "
+                "link-grammar needs the program link-parser, which is not installed: apt-get install link-grammar "
                 "(Debian, Ubuntu), or take trees from a file"
             )
-        command = [program, "en", *(f"-{name}={value}" for name, value in OPTIONS.items()), f"-timeout={seconds}"]
+        # Flat trees on one line; complete linkages only; no guesses at spelling, no second try with other limits.
+        options = {"constituents": 3, "graphics": 0, "verbosity": 0, "limit": 50, "null": 0, "spell": 0, "panic": 0}
+        options["timeout"] = seconds
+        command = [program, "en", *(f"-{name}={value}" for name, value in options.items())]
         self._processes = [_Process(command, seconds + grace) for _ in range(processes)]
         self.at_once: int | None = 100 * processes
         self.name = f"link-grammar {_version(program)}, at most {seconds} s for a sentence"

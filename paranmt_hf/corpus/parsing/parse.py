@@ -35,7 +35,7 @@ from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum, listed, source_name
 from paranmt_hf.util.machine import visible_cores
-from paranmt_hf.util.markers import Group, Seed, Without
+from paranmt_hf.util.markers import Group, Seed
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import made_with
 from paranmt_hf.util.run import Result, result_folder, run
@@ -105,7 +105,7 @@ def parse_pairs(
     *,
     parser: str | Path | Parser,
     columns: Mapping[str, str] | None = None,
-    selection: Annotated[PairSelection | None, Group(), Without("ppdb_score")] = None,
+    selection: Annotated[PairSelection | None, Group()] = None,
     seed: Seed = 1,
     engine: Annotated[EngineConfig | None, Group()] = None,
 ) -> ParsedPairs:

@@ -72,11 +72,17 @@ def open_parser(
 def linearised_trees(parser: Parser, sentences: list[str]) -> list[str | None]:
     """Return the linearised tree of each sentence; None for a sentence without one."""
     found: list[str | None] = []
+    for block in _blocks(parser, sentences):
+        found += [None if tree is None else linearised(tree) for _, tree in block]
+    return found
+
+
+def _blocks(parser: Parser, sentences: list[str]) -> Iterator[list[tuple[str, Tree | None]]]:
+    """Parse as many sentences at once as the parser takes: each with its tree."""
     step = parser.at_once or max(1, len(sentences))
     for start in range(0, len(sentences), step):
-        for tree in parser.trees(sentences[start : start + step]):
-            found.append(None if tree is None else linearised(tree))
-    return found
+        block = sentences[start : start + step]
+        yield list(zip(block, parser.trees(block), strict=True))
 
 
 @dataclass(frozen=True)
@@ -111,17 +117,6 @@ class TreeSource:
         return parser
 
 
-def _blocks_of_trees(parser: Parser, sentences: list[str]) -> Iterator[list[tuple[str, Tree | None]]]:
-    """Parse distinct sentences: each with its tree, in any order; a file of trees is read once."""
-    if isinstance(parser, TreeFile):
-        yield from parser.stream(sentences)
-        return
-    step = parser.at_once or max(1, len(sentences))
-    for start in range(0, len(sentences), step):
-        block = sentences[start : start + step]
-        yield list(zip(block, parser.trees(block), strict=True))
-
-
 def parse_sentences(
     parser: Parser,
     sentences: Sequence[str],
@@ -140,8 +135,10 @@ def parse_sentences(
     with nullcontext() if keep is None else lock_kept(keep):
         found = {} if keep is None else read_kept(keep, parser.name, set(distinct), cut)
         missing = [sentence for sentence in distinct if sentence not in found]
+        # A file of trees is read once, in its own order.
+        blocks = parser.stream(missing) if isinstance(parser, TreeFile) else _blocks(parser, missing)
         with Progress(label, total=len(distinct), done=len(found)) as progress:
-            for trees in _blocks_of_trees(parser, missing):
+            for trees in blocks:
                 if keep is not None:
                     append_kept(keep, trees)
                 for sentence, tree in trees:

@@ -149,7 +149,10 @@ class WmtSgmlPairs(Reader):
     def pieces(self) -> Iterator[Piece]:
         sources = {(one.document, one.number): one.text for one in self._source.segments()}
         references = [((one.document, one.number), one.text) for one in self._reference.segments()]
-        for document, number in sources.keys() ^ {key for key, _ in references}:
+        common = sources.keys() & {key for key, _ in references}
+        for document, number in [*sources, *dict(references)]:
+            if (document, number) in common:
+                continue
             has, lacks = self._source.path, self._reference.path
             if (document, number) not in sources:
                 has, lacks = lacks, has

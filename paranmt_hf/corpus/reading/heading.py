@@ -50,10 +50,11 @@ def has_names(first: Sequence[str], below: Sequence[Sequence[str]], named: Colle
     Args:
         first: Fields of line 1, without white space around them.
         below: Fields of some lines that follow.
-        named: Columns that the user names.
+        named: Columns that the user names; case does not matter.
         format: TSV or CSV.
     """
-    if named and all(name in first and not name.isdecimal() for name in named):
+    fields = {field.lower() for field in first}
+    if named and all(name.lower() in fields and not name.isdecimal() for name in named):
         return True
     numbered = _numbers_below(below, len(first))
     filled = [field for field in first if field]

@@ -31,7 +31,7 @@ def is_on_hub(source: str) -> bool:
     check_regular(path)
     suffix = Path(name).suffix
     # What follows the dot of a version, as in `organisation/name-1.5`, is no ending, whatever folders are here.
-    may_end_so = suffix != "" and not suffix[1].isdigit()
+    may_end_so = suffix != "" and not suffix[1:2].isdigit()
     is_file = suffix.lower() in FILE_SUFFIXES or (may_end_so and path.parent.is_dir())
     return is_id(name) and not path.exists() and not is_file
 

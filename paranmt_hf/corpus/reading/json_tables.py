@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import math
 import re
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Sequence
@@ -102,7 +103,7 @@ class JsonObjects(Table):
             return _numbers(found)
         texts = []
         for row, value in zip(rows, found, strict=True):
-            text = value if isinstance(value, str | None) else str(float(value))
+            text = value if isinstance(value, str | None) else str(_as_double(value))
             texts.append(None if text is None else as_utf8(text, is_utf8=row.is_utf8))
         return pa.array(texts, pa.binary())
 
@@ -251,13 +252,21 @@ def _read_by_arrow(block: bytes, wanted: Sequence[tuple[Steps, bool]]) -> list[p
     return found
 
 
+def _as_double(value: float) -> float:
+    """The nearest number in double precision; infinite for a whole one that is larger than all of these."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
 def _numbers(values: Sequence[float | None]) -> pa.Array:
     """Numbers in double precision, unless whole ones of 64 bits are exact only as such."""
     known = [value for value in values if value is not None]
     # True and false are of a type of their own.
     if all(type(value) is int for value in known) and EXACT < max(map(abs, known), default=0) < 1 << 63:
         return pa.array(values, pa.int64())
-    return pa.array([None if value is None else float(value) for value in values], pa.float64())
+    return pa.array([None if value is None else _as_double(value) for value in values], pa.float64())
 
 
 def _types(fields: dict[str, Any]) -> list[tuple[str, pa.DataType]]:

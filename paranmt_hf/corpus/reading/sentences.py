@@ -27,7 +27,7 @@ SENTENCE = "sentence"  # The column of the readers made here
 TRANSLATION = "translation"  # Next to it: what a teacher reads in place of the sentence
 
 
-def open_sentences(path: str | Path, column: str | None = None) -> Reader:
+def open_sentences(path: str | Path, column: str | None = None, option: str = "column") -> Reader:
     """Open the sentences of one corpus, to be read as the column `sentence`.
 
     Args:
@@ -35,16 +35,17 @@ def open_sentences(path: str | Path, column: str | None = None) -> Reader:
             the folder of a corpus.
         column: Of a file with columns, by its name or number, unless it has one column of text; of a corpus
             `reference` (default) or `translation`.
+        option: Name of the option for the column, in errors.
     """
     path = Path(path).expanduser()
     if _is_corpus(path):
-        return _of_corpus(path, column or SIDES[0], "column")
+        return _of_corpus(path, column or SIDES[0], option)
     table = open_table(path, [] if column is None else [column])
     if not isinstance(table, PlainText):
-        return TableFiles([table], {SENTENCE: table.text_column(column)})
+        return TableFiles([table], {SENTENCE: table.text_column(column, option)})
     if column is not None:
         raise InputError(
-            f"{path} is a text file, which has no columns; leave `column` out", path=path, option="column"
+            f"{path} is a text file, which has no columns; leave `{option}` out", path=path, option=option
         )
     return LineFiles({SENTENCE: path})
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from paranmt_hf.corpus.reading.language_tables import LanguageTable, Unit, plain_code
 from paranmt_hf.corpus.reading.xml_stream import LANGUAGE, children, elements, start_tags, text_of
+from paranmt_hf.errors import InputError
 
 
 class TmxTable(LanguageTable):
@@ -32,7 +33,7 @@ class TmxTable(LanguageTable):
             elif name == "header":
                 header = attributes.get("srclang", "")
         if "" in self._names:
-            return [], None
+            raise InputError(f"{self.path}: a tuv has no language; give each the attribute xml:lang", path=self.path)
         source = self._names.get(sources.pop()) if len(sources) == 1 else None
         return list(self._names.values()), source
 

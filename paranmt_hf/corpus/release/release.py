@@ -213,17 +213,21 @@ def release_files(folder: Path, config: str = "default") -> list[Path]:
     """List the Parquet files of one config of a corpus, in order."""
     if config not in FOLDERS:
         raise InputError(f"a corpus has the configs {', '.join(FOLDERS)}, not {config!r}")
+    if not folder.is_dir():
+        found = "is a file" if folder.is_file() else "does not exist"
+        raise InputError(f"{folder} {found}; expected the folder of a corpus", path=folder)
     place = folder / FOLDERS[config]
-    for part in (folder, place):
-        check_regular(part)
+    check_regular(place)
     files = sorted(place.glob("train-*-of-*.parquet"))
-    expected = int(files[0].stem.rsplit("-", 1)[1]) if files else 1
-    if len(files) != expected:
+    if not files:
         raise InputError(
-            f"{folder} is not a whole corpus, the folder that `paranmt build` or `paranmt import` writes: {place} "
-            f"holds {len(files) or 'no'} train-*.parquet, expected {expected}; name a corpus, or copy it again",
+            f"{folder} is not a corpus, the folder that `paranmt build` or `paranmt import` writes: {place} holds no "
+            "train-*.parquet; name a corpus, or a file in the folder",
             path=folder,
         )
+    expected = int(files[0].stem.rsplit("-", 1)[1])
+    if len(files) != expected:
+        raise InputError(f"{place} holds {len(files)} of {expected} Parquet files; copy it again", path=folder)
     return files
 
 
@@ -245,10 +249,7 @@ def read_record(folder: Path, configs: Collection[str] | None = None) -> Release
         damaged = sorted(present.keys() ^ config.files.keys())
         damaged = damaged or [path for path, file in present.items() if checksum(file) != config.files[path]]
         if damaged:
-            raise InputError(
-                f"{folder / damaged[0]} is not the file that was written by {RELEASE_RECORD}; copy or build {folder} "
-                "again"
-            )
+            raise InputError(f"{folder / damaged[0]} is not as {RELEASE_RECORD} says; copy or build {folder} again")
     return record
 
 

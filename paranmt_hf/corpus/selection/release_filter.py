@@ -34,7 +34,7 @@ from paranmt_hf.corpus.statistics.draws import Interval
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_rules import ENGLISH
-from paranmt_hf.util.markers import Advanced, Count, Group, PythonOnly, Range, Seed, Share
+from paranmt_hf.util.markers import Advanced, Count, Group, Range, Seed, Share
 from paranmt_hf.util.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ class ReleaseFilter(Settings):
     similarity: Annotated[float, Range(above=0, at_most=1), NEAR, Advanced] = SIMILARITY
     keep_differing: Annotated[bool, NEAR, Advanced] = False
     language: str | None = None
-    detector: Annotated[Detector, PythonOnly] = LanguageConfig.detector
+    detector: Annotated[Detector, DETECTION, Advanced] = LanguageConfig.detector
     probability: Annotated[Share, DETECTION, Advanced] = LanguageConfig.probability
     decontaminate: tuple[str, ...] | None = None
     decontaminate_by: tuple[Literal["ngrams", "meaning"], ...] = ("ngrams",)

@@ -106,44 +106,32 @@ class BatchTranslator(ABC):
         pieces = self._checkpoint.encode(distinct) if distinct else []
         kept = [index for index, ids in enumerate(pieces) if len(ids) <= self._checkpoint.max_source_tokens]
         results: dict[str, list[tuple[str | None, float]]] = {"": [("", math.nan)]}
-        hypotheses = self._search_all([pieces[index] for index in kept])
-        for index, (ids, scores) in zip(kept, hypotheses, strict=True):
+        for row, (ids, scores) in self._search_all([pieces[index] for index in kept]):
             best: dict[str | None, float] = {}
             for text, score in zip(self._checkpoint.decode(ids), scores, strict=True):
                 best.setdefault(_tidy(text), score)
-            results[distinct[index]] = [each for each in best.items() if each[0] or len(best) == 1]
+            results[distinct[kept[row]]] = [each for each in best.items() if each[0] or len(best) == 1]
         ordered = [results.get(text, [(None, math.nan)]) for text in texts]
         owners = np.repeat(np.arange(len(texts)), [len(own) for own in ordered]) if self._count > 1 else None
         flat = [hypothesis for own in ordered for hypothesis in own]
         scored = np.array([score for _, score in flat], dtype=np.float32)
         return Translations([text for text, _ in flat], scored, owners)
 
-    def _search_all(self, sources: list[list[int]]) -> list[Hypotheses]:
-        """Find the hypotheses of each source, in any number of batches."""
+    def _search_all(self, sources: list[list[int]]) -> Iterator[tuple[int, Hypotheses]]:
+        """Search batch after batch, `workers` at the same time; yields the index of each source and its hypotheses."""
         lengths = np.array([len(ids) for ids in sources], dtype=np.int64)
-        found: list[Hypotheses] = [([], [])] * len(sources)
-        count = self._count
-        for part, (ids, scores) in self._parts(sources, lengths):
-            for place, index in enumerate(part.tolist()):
-                own = slice(place * count, (place + 1) * count)
-                found[index] = ids[own], scores[own]
-        return found
-
-    def _parts(self, sources: list[list[int]], lengths: np.ndarray) -> Iterator[tuple[np.ndarray, Hypotheses]]:
-        """Search batch after batch, `workers` at the same time; yields indices of sources, and their hypotheses."""
 
         def search(batch: np.ndarray) -> list[tuple[np.ndarray, Hypotheses]]:
             return self._guard.run(batch, lengths, lambda part: self.search([sources[index] for index in part]))
 
         batches = token_batches(lengths, self._batch_tokens)
-        if self._workers == 1:
-            # Without a pool an interrupt stops the work at once.
-            for batch in batches:
-                yield from search(batch)
-        else:
-            with ThreadPoolExecutor(self._workers) as pool:
-                for parts in pool.map(search, batches):
-                    yield from parts
+        with ThreadPoolExecutor(self._workers) as pool:
+            # Without a thread an interrupt stops the work at once.
+            for parts in map(search, batches) if self._workers == 1 else pool.map(search, batches):
+                for part, (ids, scores) in parts:
+                    for place, index in enumerate(part.tolist()):
+                        own = slice(place * self._count, (place + 1) * self._count)
+                        yield index, (ids[own], scores[own])
 
 
 def _tidy(text: str) -> str:

@@ -28,10 +28,6 @@ from paranmt_hf.util.optional import require
 logger = logging.getLogger(__name__)
 
 
-class UnsupportedError(InputError):
-    """CTranslate2 does not support this model with these settings; transformers does."""
-
-
 def cache_folder() -> Path:
     """Folder of the converted models: `PARANMT_CACHE`, else the user's cache."""
     root = os.environ.get("PARANMT_CACHE")
@@ -112,7 +108,7 @@ def _convert(checkpoint: Checkpoint, target: Path) -> None:
 
     model = read_encoder_decoder(checkpoint.files, torch.float32, "translation model")
     if checkpoint.config.model_type == "marian" and model.get_input_embeddings().weight[checkpoint.pad].any():
-        raise UnsupportedError(
+        raise InputError(
             f"backend ctranslate2 starts from zeros and {checkpoint.files.name!r} from a trained start symbol; "
             "use backend transformers"
         )
@@ -126,7 +122,7 @@ def _convert(checkpoint: Checkpoint, target: Path) -> None:
         converter.convert(str(target))
     except (ValueError, NotImplementedError, KeyError, AttributeError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise UnsupportedError(f"CTranslate2 cannot convert {checkpoint.files.name!r}: {reason}") from error
+        raise InputError(f"CTranslate2 cannot convert {checkpoint.files.name!r}: {reason}") from error
 
 
 class CTranslate2Translator(BatchTranslator):
@@ -141,7 +137,7 @@ class CTranslate2Translator(BatchTranslator):
     ) -> None:
         checkpoint = checkpoint or Checkpoint(config)
         if reason := unsuitable(config, checkpoint):
-            raise UnsupportedError(reason)
+            raise InputError(reason)
         device, _, index = resolve_device(config.device).partition(":")
         # Several batches at once use many cores better than many cores at one batch; a GPU takes one batch at a time.
         workers = (threads or torch.get_num_threads()) if device == "cpu" else 1

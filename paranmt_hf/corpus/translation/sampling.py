@@ -85,9 +85,7 @@ def sample_token(logits: torch.Tensor, numbers: torch.Tensor, temperature: float
 
 def best_first(ids: list[list[int]], scores: list[float], count: int) -> tuple[list[list[int]], list[float]]:
     """Sort the `count` hypotheses of each sentence by their scores, the highest first."""
-    order = [
-        first + place
-        for first in range(0, len(ids), count)
-        for place in sorted(range(count), key=lambda place, first=first: -scores[first + place])  # type: ignore[misc]
-    ]
+    order: list[int] = []
+    for first in range(0, len(ids), count):
+        order += sorted(range(first, first + count), key=lambda place: -scores[place])
     return [ids[index] for index in order], [scores[index] for index in order]

@@ -27,8 +27,9 @@ Engine = Literal["ctranslate2", "transformers"]
 Dtype = Literal["auto", "float32", "float16", "bfloat16", "int8"]
 
 LENGTH_PENALTY = 1.0
-MAX_BEAMS, MAX_TOKENS = 200, 10_000  # Upper limits of memory and time, beyond which no translation improves
-Beams = Annotated[int, Range(at_least=1, at_most=MAX_BEAMS)]
+# Upper limits of memory and time, beyond which no translation or paraphrase improves.
+MAX_TOKENS = 10_000
+Beams = Annotated[int, Range(at_least=1, at_most=200)]
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,7 @@ class TranslatorConfig(Settings):
         super().__post_init__()
         if not self.name.strip():
             raise InputError(f"the translation model must be a folder or a Hub id, was {self.name!r}", option="name")
-        if self.device is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", self.device):
-            raise InputError(f"device must be cpu, cuda or cuda:N, was {self.device!r}", option="device")
+        check_device(self.device)
         if self.dtype == "int8" and self.backend == "transformers":
             raise InputError("dtype int8 needs `backend` ctranslate2, was transformers", option="backend")
         if self.sample and self.beam_groups > 1:
@@ -124,6 +124,12 @@ class TranslatorConfig(Settings):
         if self.beam_groups > 1:
             several |= {"beam_groups": self.beam_groups, "diversity": self.diversity}
         return {"beam": self.beam, "length_penalty": LENGTH_PENALTY, "early_stopping": True} | several
+
+
+def check_device(device: str | None) -> None:
+    """Reject what is not the name of a device."""
+    if device is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", device):
+        raise InputError(f"device must be cpu, cuda or cuda:N, was {device!r}", option="device")
 
 
 def resolve_device(device: str | None) -> str:

@@ -118,38 +118,26 @@ def add_average(graph: Graph, modules: Sequence[nn.Module], ids: str, mask: str)
     return add_mean(graph, rows, shares, known)
 
 
-def add_linear(graph: Graph, layer: nn.Linear, vectors: str) -> str:
-    """Apply a linear layer with bias to vectors [batch, dimension]."""
-    # `Gemm` with transB is x times the transposed matrix, as in torch.
-    return graph.node("Gemm", vectors, graph.weight(layer.weight), graph.weight(layer.bias), transB=1)
-
-
 def add_words(graph: Graph, words: WordEmbeddings, ids: str) -> str:
     """Look up the vectors of words in order, as recurrent operators read them: [length, batch, dimension]."""
     return graph.node("Transpose", graph.node("Gather", graph.weight(words.emb_layer.weight), ids), perm=[1, 0, 2])
 
 
-def add_part(graph: Graph, part: Part, ids: str, mask: str) -> str:
-    """Add one encoder to a graph, whose rows of units and mask [batch, length] have the names `ids` and `mask`.
-
-    Returns the name of the sentence vectors [batch, dimension].
-    """
-    return ADDED_BY[part.family.name](graph, part, ids, mask)
-
-
 def add_layers(graph: Graph, part: Part, ids: str, mask: str) -> str:
-    """Average the rows of a table, and apply the layers behind it; arguments as in `add_part`."""
+    """Average the rows of a table, and apply the layers behind it; see `ADDED_BY`."""
     vectors = add_average(graph, part.modules, ids, mask)
     for layer in part.modules[1:]:
         assert isinstance(layer, Dense)
-        vectors = add_linear(graph, layer.linear, vectors)
+        weight, bias = graph.weight(layer.linear.weight), graph.weight(layer.linear.bias)
+        # With transB it is x times the transposed matrix, as in torch.
+        vectors = graph.node("Gemm", vectors, weight, bias, transB=1)
         if part.family.name == "dan":
             vectors = graph.node(ACTIVATIONS[type(layer.activation_function)], vectors)
     return vectors
 
 
 def add_pooled_states(graph: Graph, part: Part, ids: str, mask: str) -> str:
-    """Run an LSTM over each sentence and pool its states; arguments as in `add_part`."""
+    """Run an LSTM over each sentence and pool its states; see `ADDED_BY`."""
     words, lstm, *directions, pooling = part.modules
     assert isinstance(words, WordEmbeddings) and isinstance(lstm, LSTM) and isinstance(pooling, Pooling)
     known = graph.cast(mask, "FLOAT")
@@ -195,7 +183,7 @@ def _gates(encoder: nn.LSTM, name: str, sides: Sequence[str]) -> np.ndarray:
 
 
 def add_last_state(graph: Graph, part: Part, ids: str, mask: str) -> str:
-    """Run an RNN, identity-RNN or LSTM with peepholes over each sentence; arguments as in `add_part`."""
+    """Run an RNN, identity-RNN or LSTM with peepholes over each sentence; see `ADDED_BY`."""
     words, module = part.modules
     assert isinstance(words, WordEmbeddings) and isinstance(module, Recurrence)
     known = graph.cast(mask, "FLOAT")
@@ -241,7 +229,8 @@ def _recurrent_weights(module: Recurrence) -> list[np.ndarray]:
     return [*weights, torch.cat([enter, *(leave or [torch.zeros_like(enter)]), forget]).numpy()]
 
 
-# What adds an encoder of each family to a graph; a family that is missing here is not exported.
+# What adds an encoder of each family to a graph, given the names of its rows of units and of its mask, both [batch,
+# length]; returns the name of the sentence vectors [batch, dimension]. A family that is missing here is not exported.
 ADDED_BY: dict[str, Callable[[Graph, Part, str, str], str]] = {
     "word": add_layers,
     "trigram": add_layers,
@@ -277,7 +266,7 @@ def write_graph(
         # One column of padding more, so that sentences without units make no empty sequence.
         more = graph.weight([0, -leading, 0, 1])
         ids, mask = (graph.node("Pad", name, more) for name in names)
-        vectors.append(add_part(graph, part, ids, mask))
+        vectors.append(ADDED_BY[part.family.name](graph, part, ids, mask))
         # The encoders of a combination split a text into different numbers of units.
         inputs |= dict.fromkeys(names, ["batch", f"length{suffix}"])
     if composition.mode == "add":

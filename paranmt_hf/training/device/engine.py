@@ -20,7 +20,6 @@ from paranmt_hf.training.device.plan import Plan, make_plan
 from paranmt_hf.training.device.tables import (
     DeviceAdagrad,
     DeviceAdam,
-    DeviceOptimizer,
     DeviceSchedule,
     DeviceTable,
 )
@@ -46,6 +45,8 @@ class DeviceEngine:
         capturing: Capturing | None = None,
     ) -> None:
         self.tables, self.mode, self.config, self.teacher = tables, mode, config, teacher
+        # Their states are those of a checkpoint.
+        self.optimizers = [table.optimizer for table in tables]
         self._schedule = tables[0].optimizer.schedule
         self._device = tables[0].optimizer.table.device
         # What the step of a full mini-batch reads and writes: its sentences, the negatives, the teacher's vectors, and
@@ -55,11 +56,6 @@ class DeviceEngine:
         self._taught = self._schedule.now[:0]
         self._result = torch.zeros(1 + len(tables), dtype=torch.float64, device=self._device)
         self._repeated = Repeated(lambda: self._result.copy_(self._step(self._sentences)), capturing)
-
-    @property
-    def optimizers(self) -> Sequence[DeviceOptimizer]:
-        """Optimizer states of a checkpoint."""
-        return [table.optimizer for table in self.tables]
 
     def prepare(self, mega: MegaBatch, generator: np.random.Generator) -> Plan:
         """Prepare a mega-batch on the host during the training of earlier ones; arguments as in `train_on`."""
@@ -117,7 +113,7 @@ class DeviceEngine:
         if self.config.margin_weight:
             self._mine(plan, sent, results[-1])
         for index, sentences in enumerate(sent["steps"].split([len(step) for step in plan.steps])):
-            self._schedule.go_to(done + index + 1)
+            self._schedule.now.copy_(self._schedule.steps[done + index + 1])
             if len(sentences) == len(self._sentences):
                 self._sentences.copy_(sentences)
                 self._repeated.run((len(self._negatives), len(self._taught), *(table.shapes for table in self.tables)))

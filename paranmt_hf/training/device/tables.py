@@ -26,7 +26,7 @@ ROOM = 1.1  # Spare room when memory is enlarged
 
 
 class DeviceSchedule:
-    """A schedule on a device, with its current step."""
+    """A schedule on a device; `now` has the values of its current step, counted from 1."""
 
     def __init__(self, schedule: Schedule, device: torch.device) -> None:
         self.optimizer, self.ratio = schedule.optimizer, schedule.ratio
@@ -35,10 +35,6 @@ class DeviceSchedule:
         self.steps = torch.from_numpy(steps).to(device)
         self.drift = torch.from_numpy(schedule.drift).to(device)
         self.now = torch.zeros(2, device=device)
-
-    def go_to(self, step: int) -> None:
-        """Set the next step, counted from 1."""
-        self.now.copy_(self.steps[step])
 
 
 class DeviceOptimizer(ABC):

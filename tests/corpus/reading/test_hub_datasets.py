@@ -23,6 +23,15 @@ def test_parquet_reaches_into_structs_and_counts_over_files(tmp_path):
     assert rows == [(n, f"cs {n % 3}", f"en {n % 3}") for n in range(6)]
 
 
+@pytest.mark.parametrize("kind", [pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())])
+def test_parquet_types_of_text(tmp_path, kind):
+    column = pa.array(["a", None, "é ", "a"], pa.string())
+    pq.write_table(pa.table({"text": column.cast(kind), "n": [1.5, 2, 3, 4]}), tmp_path / "t.parquet")
+    rows, report = read(TableFiles([tmp_path / "t.parquet"], {"score": "n", "t": "text"}, numbers=["score"]))
+    assert rows == [(0, 1.5, "a"), (2, 3, "é"), (3, 4, "a")]
+    assert report.dropped == {"empty": 1}
+
+
 def test_parquet_name_with_a_dot_and_deeper_structs(tmp_path):
     table = pa.table({"a.g": ["x"], "a": [{"b": "no", "c": {"d.e": "y", "f": "z"}}]})
     pq.write_table(table, tmp_path / "t")
