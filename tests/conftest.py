@@ -4,6 +4,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -209,9 +210,9 @@ def releases_on_hub(monkeypatch):
 
     found = SimpleNamespace(folders={}, asked=[])
 
-    def fetch(name, revision, config):
-        found.asked.append((name, revision, config))
-        return (release.release_files(found.folders[name]), "0" * 40) if name in found.folders else None
+    def fetch(name, *version):
+        found.asked.append((name, *version))
+        return replace(release.find_release(found.folders[name]), name=name) if name in found.folders else None
 
     for module in (sentences, release):
         monkeypatch.setattr(module, "fetch_release", fetch)

@@ -30,10 +30,6 @@ SAMPLE_ROWS = 1000  # Rows that show the separator and the names
 BYTES = "latin-1"
 ESCAPE = re.compile(r'\\(["\\])')
 ESCAPED_QUOTE = "\ue000"  # In place of a quote with a backslash before it; no byte becomes this character
-# The first line of files that were saved for Excel.
-_FOR_EXCEL = re.compile(rb'(?:\xef\xbb\xbf)?"?(sep=[,;|\t])"?\r?\n')
-# A doubled quote inside a field.
-_DOUBLED = re.compile(rb'[^,;|\t\n"\\]""')
 
 
 class Form(NamedTuple):
@@ -71,7 +67,8 @@ class CommaSeparated(Table):
     @classmethod
     def of_form(cls, path: Path, form: Form, named: Collection[str] = ()) -> CommaSeparated:
         """Open a file whose form is known."""
-        if said := _FOR_EXCEL.match(first_bytes(path)):
+        # The first line of files that were saved for Excel.
+        if said := re.match(rb'(?:\xef\xbb\xbf)?"?(sep=[,;|\t])"?\r?\n', first_bytes(path)):
             raise InputError(
                 f"{path}:1: {said[1].decode()!r} is for Excel alone, which reads it as the separator; remove the "
                 f"line, such as with `tail -n +2 {path.name}`",
@@ -174,7 +171,7 @@ def find_form(path: Path) -> Form:
     if _failure(path, escaped):
         return form
     # Both may be possible where no field with such a quote is in quotes.
-    is_doubled = any(_DOUBLED.search(block) for block in read_blocks(path))
+    is_doubled = any(re.search(rb'[^,;|\t\n"\\]""', block) for block in read_blocks(path))
     return form if is_doubled and _failure(path, form) is None else escaped
 
 

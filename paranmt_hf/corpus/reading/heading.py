@@ -8,8 +8,8 @@ The rule, in this order:
 3. A column with a word in line 1 and numbers alone below shows names.
 4. Names such as `sentence1` and `sentence2`, of words that data sets call their columns, numbered or lettered.
 5. Where the rows below are sentences: such words alone (`source`, `target`), or such a numbering of other words.
-6. Line 1 has one word in each of its fields, and none of the rows below, at least `ENOUGH_ROWS`, has; in CSV, which
-   mostly has names, one row is enough.
+6. Line 1 has one word in each of its fields, and none of the rows below, at least 20, has; in CSV, which mostly has
+   names, one row is enough.
 
 Everything else is a row: the first pair of a list of words must not get lost.
 """
@@ -39,7 +39,6 @@ NAME_WORDS = frozenset(
     tgt title trans translated translation trg utterance word words
     """.split()
 )
-ENOUGH_ROWS = {"TSV": 20, "CSV": 1}
 # Letters of Thai, Lao, Burmese, Khmer, Japanese and Chinese.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
@@ -85,7 +84,7 @@ def has_names(first: Sequence[str], below: Sequence[Sequence[str]], named: Colle
         # The rows are sentences.
         return True
     short = [all(len(field.split()) < 2 for field in row) for row in below]
-    return len(below) >= ENOUGH_ROWS[format] and one_word and not any(short)
+    return len(below) >= (20 if format == "TSV" else 1) and one_word and not any(short)
 
 
 def is_number(field: str) -> bool:

@@ -94,15 +94,14 @@ class PresetFiles(Reader):
                     f"{self.files[0]} and {path} have different layouts of the preset {preset.name} "
                     f"({self.layout.files}; {layout.files}); import them one by one"
                 )
-        if self.layout.hidden_labels and label != "any":
+        if not self.layout.labelled and label != ("any" if self.layout.hidden_labels else None):
+            advice = "leave `label` out"
+            if self.layout.hidden_labels:
+                advice = "paraphrases cannot be distinguished from other pairs, and `label` any reads all of them"
             raise InputError(
-                f"{self.files[0]} has no labels, so its paraphrases cannot be distinguished from other pairs; "
-                "`label` any reads all of them"
-            )
-        if label is not None and not self.layout.labelled and not self.layout.hidden_labels:
-            raise InputError(
-                f"`label` {label}: these files of the preset {preset.name} have no labels ({self.layout.files}); "
-                "leave it out"
+                f"{self.files[0]} of the preset {preset.name} has no labels ({self.layout.files}); {advice}",
+                option="label",
+                path=self.files[0],
             )
         super().__init__((*SIDES, LABEL) if self.layout.labelled else SIDES, wanted=label or "1")
         self.label = ", ".join(map(str, self.files))

@@ -202,17 +202,16 @@ def find_release(corpus: str | Path, config: str = "default") -> FoundRelease:
     if folder.exists() or not is_id(name):
         files, record = release_files(folder, config), read_record(folder, [config])
         return FoundRelease(folder.resolve().name, files, record, {"files": record.configs[config].files})
-    fetched = fetch_release(name, revision, config)
-    if fetched is None:
+    found = fetch_release(name, revision, config)
+    if found is None:
         raise InputError(f"dataset {name!r} is not a corpus of this program; `paranmt import` makes one of it")
-    files, commit = fetched
-    return FoundRelease(name, files, ReleaseRecord.read(files[0].parents[1]), {"dataset": name, "revision": commit})
+    return found
 
 
-def release_files(folder: Path, config: str = "default") -> list[Path]:
-    """List the Parquet files of one config of a corpus, in order."""
+def release_files(folder: Path, config: str = "default", *, option: str = "config") -> list[Path]:
+    """List the Parquet files of one config of a corpus, in order; `option` is the parameter that names the config."""
     if config not in FOLDERS:
-        raise InputError(f"a corpus has the configs {', '.join(FOLDERS)}, not {config!r}")
+        raise InputError(f"a corpus has the configs {', '.join(FOLDERS)}, not {config!r}", option=option)
     if not folder.is_dir():
         found = "is a file" if folder.is_file() else "does not exist"
         raise InputError(f"{folder} {found}; expected the folder of a corpus", path=folder)
@@ -253,11 +252,11 @@ def read_record(folder: Path, configs: Collection[str] | None = None) -> Release
     return record
 
 
-def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Path], str] | None:
+def fetch_release(name: str, revision: str | None, config: str = "default") -> FoundRelease | None:
     """Fetch one config of a corpus from the Hub, and check its files against the record.
 
-    Returns its Parquet files in order, and the commit; None if the dataset is not a corpus of this package. An
-    interrupted download continues; what is in the client's cache is not fetched again.
+    None if the dataset is not a corpus of this package. An interrupted download continues; what is in the client's
+    cache is not fetched again.
     """
     from huggingface_hub import HfApi, snapshot_download
 
@@ -281,7 +280,7 @@ def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Pa
         for path in files:
             check_download(path, name)
         raise
-    return files, str(info.sha)
+    return FoundRelease(name, files, record, {"dataset": name, "revision": str(info.sha)})
 
 
 def read_tables(

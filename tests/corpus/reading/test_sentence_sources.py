@@ -56,7 +56,7 @@ def test_links_without_an_end_are_not_taken_for_names_on_the_hub(tmp_path, monke
 def test_release_on_the_hub(release, releases_on_hub):
     releases_on_hub.folders["you/corpus"] = release
     found, _ = sentences(sources := SentenceSources(["you/corpus@v2"]))
-    assert releases_on_hub.asked == [("you/corpus", "v2", "default")]
+    assert releases_on_hub.asked == [("you/corpus", "v2")]
     assert found == sentences(SentenceSources([release]))[0]
     assert (sources.names, sources.datasets) == (["you/corpus@v2"], ["you/corpus"])
 

@@ -164,7 +164,7 @@ def test_incomplete_release_is_told(tmp_path):
     (tmp_path / "data" / "train-00000-of-00002.parquet").touch()
     with refused():
         release_files(tmp_path)
-    with refused():
+    with refused("config"):
         release_files(tmp_path, "best")
 
 
