@@ -83,21 +83,15 @@ def test_no_result_is_made_inside_what_it_is_made_from(command, release):
     assert contents(release) == before
 
 
-@pytest.mark.slow
-def test_a_file_of_the_user_in_place_of_a_record(tmp_path, capsys):
+def test_a_file_of_the_user_in_place_of_a_record(release, tmp_path, capsys):
+    """Of a result that is a file, and of a file that is asked for."""
     (tmp_path / "in.txt").write_text("a dog\nA dog!\n")
-    own = tmp_path / "out.txt.json"
-    own.write_text('{"mine": 1}')
-    assert main(["dedup", str(tmp_path / "in.txt"), "--out", str(tmp_path / "out.txt")]) == 1
-    assert own.read_text() == '{"mine": 1}' and not (tmp_path / "out.txt").exists()
-
-
-def test_a_file_of_the_user_in_place_of_the_record_of_a_file_that_is_asked_for(release, tmp_path, capsys):
-    own = tmp_path / "report.html.json"
-    own.write_text('{"mine": 1}')
-    words = ["explore", "report", str(release), "--encoder", "none", "--out", str(tmp_path / "report.html")]
-    assert main(words) == 1
-    assert own.read_text() == '{"mine": 1}' and not (tmp_path / "report.html").exists()
+    report = ["explore", "report", str(release), "--encoder", "none"]
+    for command, name in ((["dedup", str(tmp_path / "in.txt")], "out.txt"), (report, "out.html")):
+        own = tmp_path / f"{name}.json"
+        own.write_text('{"mine": 1}')
+        assert main([*command, "--out", str(tmp_path / name)]) == 1
+        assert own.read_text() == '{"mine": 1}' and not (tmp_path / name).exists()
 
 
 @pytest.mark.slow

@@ -7,9 +7,9 @@ import lzma
 import pyarrow as pa
 import pytest
 
-from paranmt_hf import InputError
 from paranmt_hf.util.files import open_lines
 from paranmt_hf.util.packed import unpacked_name
+from tests.refused import refused
 
 LINES = b"one\ntwo\n"
 PACK = {
@@ -42,13 +42,13 @@ def test_zeros_between_streams_of_xz(tmp_path, zeros):
 
 
 DAMAGED = [(suffix, pack(LINES * 1000)[:-9]) for suffix, pack in PACK.items()]
+# What is no stream of xz.
 DAMAGED += [(".xz", lzma.compress(LINES) + tail) for tail in (bytes(7), b"other bytes")]
 
 
-@pytest.mark.parametrize(("suffix", "content"), DAMAGED, ids=range(len(DAMAGED)))
-def test_a_damaged_file(tmp_path, suffix, content):
+@pytest.mark.parametrize(("suffix", "content"), DAMAGED)
+def test_a_file_that_is_cut_off_or_damaged(tmp_path, suffix, content):
     path = tmp_path / f"lines.txt{suffix}"
     path.write_bytes(content)
-    with pytest.raises(InputError) as caught:
+    with refused(path=path):
         read(path)
-    assert caught.value.path == path

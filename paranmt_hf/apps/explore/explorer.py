@@ -114,7 +114,12 @@ def bins_of(lowest: float | None, highest: float | None, usual: float | None, *,
         return Bins(0.0, 1.0, 1, False)
     # Half of the range is no tail.
     top = float(highest if highest - usual <= usual - lowest else usual)
-    width = _round_width((top - lowest) / 38, whole=whole)
+    exact, width = (top - lowest) / 38, 1.0
+    if exact > 0:
+        power = 10.0 ** math.floor(math.log10(exact))
+        width = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= exact * (1 - 1e-9))
+    if whole:
+        width = max(1.0, width)
     low = math.floor(lowest / width) * width
     count = max(1, math.floor((top - low) / width) + 1)
     if not whole and count > 1 and math.isclose((count - 1) * width + low, highest):
@@ -122,14 +127,6 @@ def bins_of(lowest: float | None, highest: float | None, usual: float | None, *,
         count -= 1
     digits = max(0, 2 - math.floor(math.log10(width)))
     return Bins(round(low, digits), round(width, digits), count, top < highest)
-
-
-def _round_width(width: float, *, whole: bool) -> float:
-    if width <= 0:
-        return 1.0
-    power = 10.0 ** math.floor(math.log10(width))
-    rounded = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= width * (1 - 1e-9))
-    return max(1.0, rounded) if whole else rounded
 
 
 PAGE_ROWS = 50
@@ -255,21 +252,20 @@ class Explorer:
 
     def histograms(self, view: View) -> dict[str, list[int]]:
         """Count the rows of a view for each of the `bins` of each numeric column; a null counts in none."""
+        found = {}
         with self._reading():
             condition, values = self._condition(view)
-            return {name: self._histogram(name, condition, values) for name in self.columns}
-
-    def _histogram(self, column: str, condition: str, values: Sequence[Any]) -> list[int]:
-        bins = self.bins[column]
-        # In 64 bits, as the page of a report computes it too.
-        place = f'("{column}"::DOUBLE - {bins.low!r}::DOUBLE) / {bins.width!r}::DOUBLE'
-        number = f"least(greatest(floor({place}), 0), {bins.count - 1})"
-        known = f'{condition} AND "{column}" IS NOT NULL'
-        query = f"SELECT {number} AS bin, count(*) FROM {self._table} WHERE {known} GROUP BY bin"
-        counts = [0] * bins.count
-        for index, count in self._rows(query, values):
-            counts[int(index)] = count
-        return counts
+            for name in self.columns:
+                bins = self.bins[name]
+                # In 64 bits, as the page of a report computes it too.
+                place = f'("{name}"::DOUBLE - {bins.low!r}::DOUBLE) / {bins.width!r}::DOUBLE'
+                number = f"least(greatest(floor({place}), 0), {bins.count - 1})"
+                known = f'{condition} AND "{name}" IS NOT NULL'
+                query = f"SELECT {number} AS bin, count(*) FROM {self._table} WHERE {known} GROUP BY bin"
+                found[name] = [0] * bins.count
+                for index, count in self._rows(query, values):
+                    found[name][int(index)] = count
+        return found
 
     def examples(self, view: View, *, each: int = 5, seed: int = 0) -> list[dict[str, Any]]:
         """Sample rows of each range of the paraphrase score: name, number of rows in the view, and `each` examples."""

@@ -54,6 +54,8 @@ class AverageEmbedding(InputModule):
 
     config_keys = ["precision"]
     config_file_name = CONFIG_FILE
+    # The tensor of the file of weights besides the table, which has an entry for each further row.
+    further_tensor: str | None = None
     # Texts of any length are read to their end.
     max_seq_length = math.inf
 
@@ -143,12 +145,9 @@ class AverageEmbedding(InputModule):
                 raise ValueError(f"{model_name_or_path} has no {name}, so it is not an averaging encoder")
             paths.append(Path(path))
         units = load_json(paths[0], list)
-        return cls._from_table(units, paths[1], config)
-
-    @classmethod
-    def _from_table(cls, units: list[str], weights: Path, config: dict[str, Any]) -> AverageEmbedding:
-        rows, _ = read_rows(weights, units)
-        return cls(units, rows, **config)
+        rows, hashes = read_rows(paths[1], units, cls.further_tensor)
+        further: dict[str, Any] = {} if hashes is None else {"hashes": hashes}
+        return cls(units, rows, **config, **further)
 
 
 class WordEmbedding(AverageEmbedding):
@@ -209,6 +208,7 @@ class NgramEmbedding(AverageEmbedding):
     """
 
     config_keys = ["precision", "order", "buckets", "cut"]
+    further_tensor = HASHES
 
     def __init__(
         self,
@@ -255,8 +255,3 @@ class NgramEmbedding(AverageEmbedding):
 
     def _tensors(self) -> dict[str, np.ndarray]:
         return {**super()._tensors(), HASHES: self.hashes}
-
-    @classmethod
-    def _from_table(cls, units: list[str], weights: Path, config: dict[str, Any]) -> NgramEmbedding:
-        rows, hashes = read_rows(weights, units, HASHES)
-        return cls(units, rows, hashes=np.asarray(hashes), **config)
