@@ -26,9 +26,8 @@ CONTEXT = re.compile(
     r"|input\W.{0,30}too long",
     re.I,
 )
-FILTERED = (
-    "content_filter"  # Code of an error, and reason for the end of an answer, if a filter of the server stopped it
-)
+# Code of an error, and reason for the end of an answer, if a filter of the server stopped it.
+FILTERED = "content_filter"
 # Parameters that requests can leave out, and what that changes.
 OPTIONAL = {
     "logprobs": "translation_score is null",

@@ -32,9 +32,10 @@ FIRST = 50  # Among so many first rows, one must have a usable answer before mor
 
 @dataclass(frozen=True)
 class AskStage:
-    """Asks a language model for the `translation` and `translation_score` of shards with `reference` and perhaps `source`.
+    """Asks a language model for the `translation` of each row; `translation_score` is the score of its answer.
 
-    All requests are sent from one process; the server does the work.
+    Rows have `reference`, and `source` if they are to be translated. All requests are sent from one process; the
+    server does the work.
     """
 
     config: LanguageModelConfig  # The language model and its prompt

@@ -154,7 +154,7 @@ class MismatchReader:
 
     @property
     def _readers(self) -> dict[str, Callable[[Chunks], list[Lists]]]:
-        """For each column the function that finds the claims of each sentence, and its evidence in one or more parts."""
+        """For each column the function that finds the claims of each sentence, and its evidence in several lists."""
         return {
             "number_mismatch": self._numbers_of,
             "name_mismatch": self._names_of,
