@@ -189,16 +189,15 @@ def draw_sample(
 ) -> AnnotationSample:
     """Sample pairs from each range of the score of a corpus, whose files are given in order."""
     folder = files[0].parent
-    check_columns(files)
-    pairs = _read_scores(files)
-    known = ~np.isnan(pairs.scores)
+    numbers, scores, overlaps = _read_columns(files)
+    known = ~np.isnan(scores)
     if not known.any():
         raise InputError(f"{folder}: none of {len(known):,} pairs has a paraphrase score; `paranmt score` computes it")
     if config.quantiles is None:
         ranges = given_ranges(config.ranges)
     else:
-        ranges = equal_ranges(pairs.scores[known], config.quantiles)
-    found = range_of(pairs.scores, ranges)
+        ranges = equal_ranges(scores[known], config.quantiles)
+    found = range_of(scores, ranges)
     summaries = []
     drawn = []
     for index, part in enumerate(ranges):
@@ -206,14 +205,14 @@ def draw_sample(
         if not len(rows):
             raise InputError(
                 f"{folder} has no pair whose score is in the range {part.label} (its scores are from "
-                f"{np.nanmin(pairs.scores):.4g} to {np.nanmax(pairs.scores):.4g}); give other `ranges`, or a number"
+                f"{np.nanmin(scores):.4g} to {np.nanmax(scores):.4g}); give other `ranges`, or a number"
             )
-        summaries.append(_summary(part, pairs.overlaps[rows]))
-        order = np.argsort(lottery(pairs.numbers[rows], config.seed), kind="stable")
+        summaries.append(_summary(part, overlaps[rows]))
+        order = np.argsort(lottery(numbers[rows], config.seed), kind="stable")
         drawn.append(rows[order[: config.per_range]])
     # In the order of another draw: the numbers of the first are smaller for rare ranges, so they would reveal them.
     rows = np.sort(np.concatenate(drawn))
-    rows = rows[np.argsort(lottery(pairs.numbers[rows], config.seed + 1), kind="stable")]
+    rows = rows[np.argsort(lottery(numbers[rows], config.seed + 1), kind="stable")]
     return AnnotationSample(
         settings=settings,
         corpus=corpus,
@@ -225,8 +224,8 @@ def draw_sample(
     )
 
 
-def check_columns(files: Sequence[Path]) -> None:
-    """Reject files without the columns of a sample."""
+def _read_columns(files: Sequence[Path]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Number in the lottery, paraphrase score and trigram overlap of all pairs, each [row]; NaN for null."""
     for path in files:
         names = read_schema(path).names
         missing = [name for name in (*SCORES, *TEXT) if name not in names]
@@ -234,18 +233,6 @@ def check_columns(files: Sequence[Path]) -> None:
             raise InputError(
                 f"{path} has no column {', '.join(missing)}; `paranmt import` makes a corpus that has all of them"
             )
-
-
-@dataclass(frozen=True)
-class _ScoredPairs:
-    """Columns of all pairs of a corpus, each [row]; NaN for null."""
-
-    numbers: np.ndarray  # Number of the pair in the lottery
-    scores: np.ndarray  # Paraphrase score, float32
-    overlaps: np.ndarray  # Trigram overlap, float32
-
-
-def _read_scores(files: Sequence[Path]) -> _ScoredPairs:
     columns = [*key_columns(pq.read_schema(files[0]).names), *SCORES]
     numbers, scores, overlaps = [], [], []
     total = sum(pq.read_metadata(path).num_rows for path in files)
@@ -254,7 +241,7 @@ def _read_scores(files: Sequence[Path]) -> _ScoredPairs:
             numbers.append(row_numbers(table))
             scores.append(table["para_score"].cast(pa.float32()).to_numpy(zero_copy_only=False))
             overlaps.append(table["trigram_overlap"].cast(pa.float32()).to_numpy(zero_copy_only=False))
-    return _ScoredPairs(np.concatenate(numbers), np.concatenate(scores), np.concatenate(overlaps))
+    return np.concatenate(numbers), np.concatenate(scores), np.concatenate(overlaps)
 
 
 def _summary(part: ScoreRange, overlaps: np.ndarray) -> RangeSummary:
