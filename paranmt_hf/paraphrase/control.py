@@ -40,12 +40,25 @@ class KnownTrees:
         return [read_tree(self.of[each]) if each in self.of else next(parsed) for each in sentences]
 
 
-def measure_control(folder: Path, text: TrainingPairs, parser: str | None) -> ControlFigures | None:
+def installed_parser(parser: str | None) -> Parser | None:
+    """Open the parser of the training by its name with its version; None if it is not known or not installed."""
+    name = next((name for name in NAMED_PARSERS if (parser or "").startswith(name)), None)
+    if name is None:
+        return None
+    try:
+        return open_parser(name)
+    except InputError as error:
+        logger.warning(f"paraphrases are not parsed, so it is not known whether they have their templates: {error}")
+        return None
+
+
+def measure_control(folder: Path, text: TrainingPairs, parser: Parser | None) -> ControlFigures | None:
     """Paraphrase held-out sentences after the five most frequent templates; None if no sentences are held out.
 
-    `folder` holds the network as users load it, `parser` names the parser of the trees of its pairs.
+    `folder` holds the network as users load it, `parser` is the parser of the trees of its pairs; without it less is
+    measured.
     """
-    known = KnownTrees(held_out_trees(text), _opened(parser))
+    known = KnownTrees(held_out_trees(text), parser)
     if not known.of:
         return None
     # A copy is right where the sentence has the template already.
@@ -86,15 +99,3 @@ def held_out_trees(text: TrainingPairs, most: int = 100) -> dict[str, str]:
             if len(found) == most:
                 return found
     return found
-
-
-def _opened(parser: str | None) -> Parser | None:
-    """The parser of the training, if it is known and installed."""
-    name = next((name for name in NAMED_PARSERS if (parser or "").startswith(name)), None)
-    if name is None:
-        return None
-    try:
-        return open_parser(name)
-    except InputError as error:
-        logger.warning(f"paraphrases are not parsed, so it is not known whether they have their templates: {error}")
-        return None
