@@ -78,6 +78,12 @@ def pad_rows(rows: list[list[int]], value: int) -> torch.Tensor:
     return torch.tensor([row + [value] * (longest - len(row)) for row in rows])
 
 
+def check_finite(good: torch.Tensor) -> None:
+    """Reject a model without finite probabilities, of which some of `good` are 0 or False."""
+    if not good.all():
+        raise InputError("the model gives no finite probabilities in this dtype; use bfloat16 or float32")
+
+
 @dataclass
 class _Best:
     """The best finished hypotheses of every sentence of a batch, the best first."""
@@ -110,8 +116,7 @@ class _Best:
 
     def results(self, prefix: int) -> tuple[list[list[int]], list[float]]:
         """Hypotheses and their scores; lengths do not count the prefix, and missing ones repeat the best."""
-        if not self.lengths[:, 0].all():
-            raise InputError("the model gives no finite probabilities in this dtype; use bfloat16 or float32")
+        check_finite(self.lengths[:, 0])
         place = torch.arange(self.lengths.shape[1], device=self.lengths.device) * (self.scores > -math.inf)
         lengths = self.lengths.gather(1, place)
         tokens = self.tokens.gather(1, place[:, :, None].expand_as(self.tokens)).flatten(0, 1)

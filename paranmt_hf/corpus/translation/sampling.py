@@ -7,8 +7,7 @@ import hashlib
 import numpy as np
 import torch
 
-from paranmt_hf.corpus.translation.beam import Change, EncodedBatch, reorder
-from paranmt_hf.errors import InputError
+from paranmt_hf.corpus.translation.beam import Change, EncodedBatch, check_finite, reorder
 
 
 def uniforms(sources: list[list[int]], seed: int, count: int, longest: int) -> np.ndarray:
@@ -61,8 +60,7 @@ def sample(
             reorder(cache, going, True)
             batch, rows, chosen = batch.take(going), rows[going], chosen[going]
         inputs = chosen[:, None]
-    if not torch.isfinite(sums).all():
-        raise InputError("the model gives no finite probabilities in this dtype; use bfloat16 or float32")
+    check_finite(sums.isfinite())
     ids = [own[:length] for own, length in zip(tokens.tolist(), lengths.tolist(), strict=True)]
     return ids, (sums / lengths).tolist()
 
