@@ -29,6 +29,7 @@ from paranmt_hf.paraphrase.measures import (
     Measures,
     NormalisationMeasures,
     ParaphraseMeasures,
+    noisy_examples,
 )
 from paranmt_hf.paraphrase.noise import KINDS, add_noise
 from paranmt_hf.paraphrase.paraphrase_file import is_paraphrase_file, read_paraphrases
@@ -328,9 +329,8 @@ def together(results: Sequence[Results]) -> str:
 def examples_of_noise(results: Sequence[Results]) -> str:
     """Format some noisy sentences with the outputs of the first model's first decoding."""
     blocks = []
-    for each in results[0].examples[:5]:
-        outputs = next(iter(each["outputs"].values())) or [each["source"]]
-        blocks.append(f"  noisy   {each['source']}\n  output  {outputs[0]}\n  clean   {each['references'][0]}")
+    for noisy, output, clean in noisy_examples(results[0], 5):
+        blocks.append(f"  noisy   {noisy}\n  output  {output}\n  clean   {clean}")
     return "\n\n".join(blocks)
 
 
