@@ -24,8 +24,6 @@ from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.hub.repository import ASSETS
 
 COLUMNS = ("kind", "sentence", "paraphrase", "other")
-# The triples that the package carries.
-CONTRAST = ASSETS / "contrast" / "contrast.tsv"
 ALL = "all"
 
 
@@ -51,7 +49,7 @@ def read_triples(path: str | Path | None = None) -> Triples:
 
     The file may have any format of tables (docs/formats.md).
     """
-    table = open_table(CONTRAST if path is None else path, COLUMNS)
+    table = open_table(ASSETS / "contrast" / "contrast.tsv" if path is None else path, COLUMNS)
     known = by_spelling(table.names)
     if not set(COLUMNS) <= set(known):
         found = ", ".join(table.names) or f"{table.width} without names"

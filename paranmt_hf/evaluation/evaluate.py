@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -72,35 +72,39 @@ def find_models(
     baselines: Sequence[BaselineName] = (),
     vectors: Sequence[str | Path] = (),
     averages: WordWeighting | None = None,
-    sentences: Callable[[], Iterable[str]] = tuple,
+    sentences: Iterable[str] = (),
 ) -> list[NamedModel]:
-    """Find all models before the first evaluation, so that a wrong name costs no finished result."""
+    """Find all models before the first evaluation, so that a wrong name costs no finished result.
+
+    Of `vectors` those of the words of `sentences` are read.
+    """
     given = _listed(models)
     if not given and not baselines and not vectors:
         raise InputError("name a model to evaluate, a file of `vectors`, or `baselines`", option="models")
     found = []
-    for model in given:
+    for name, model in given:
         if isinstance(model, str | Path):
             files = locate(model)
-            found.append(NamedModel(str(model), files, weights_checksum(files.folder)))
+            found.append(NamedModel(name or str(model), files, weights_checksum(files.folder)))
         elif (source := getattr(model, "source", None)) is not None:
-            found.append(NamedModel(source.name, model, weights_checksum(source.folder)))
+            found.append(NamedModel(name or source.name, model, weights_checksum(source.folder)))
         else:
-            found.append(NamedModel(type(model).__name__, model))
-    if isinstance(models, Mapping):
-        found = [replace(model, name=name) for name, model in zip(models, found, strict=True)]
-    found += [NamedModel(name, baseline(name)) for name in baselines]
-    distinct = list(dict.fromkeys(sentences())) if vectors else []
-    for title, average in read_averages(vectors, distinct, averages or WordWeighting()):
-        found.append(NamedModel(title, average, average.checksum))
+            found.append(NamedModel(name or type(model).__name__, model))
+    for kind in baselines:
+        found.append(NamedModel(kind, baseline(kind)))
+    if vectors:
+        for title, average in read_averages(vectors, list(dict.fromkeys(sentences)), averages or WordWeighting()):
+            found.append(NamedModel(title, average, average.checksum))
     return found
 
 
-def _listed(models: Models) -> list[AnyModel]:
+def _listed(models: Models) -> list[tuple[str | None, AnyModel]]:
+    """The models, each with the name that a mapping gives it."""
     if isinstance(models, Mapping):
-        return list(models.values())
-    single = isinstance(models, str | Path | PairSimilarity) or hasattr(models, "encode")
-    return [models] if single else list(models)  # type: ignore[arg-type, list-item]
+        return list(models.items())
+    if isinstance(models, str | Path | PairSimilarity) or hasattr(models, "encode"):
+        return [(None, models)]
+    return [(None, model) for model in models]
 
 
 def evaluate(
@@ -136,33 +140,27 @@ def evaluate(
         The results of the models, then those of the baselines, then those of the averages, in their order.
     """
     sets = sets_of(data)
-
-    def sentences() -> list[str]:
-        return list(chain.from_iterable(each.sentences for each in sets))
-
+    sentences = list(chain.from_iterable(each.sentences for each in sets))
     results = []
     for model in find_models(models, baselines=baselines, vectors=vectors, averages=averages, sentences=sentences):
         encoder = model.load()
         result = evaluate_sts(encoder, sets, name=model.name, bootstrap=bootstrap)
-        measured = encoder_speed(encoder, sentences()) if speed else None
+        measured = encoder_speed(encoder, sentences) if speed else None
         results.append(replace(result, weights=model.weights, speed=measured))
         for precision in stored if hasattr(encoder, "stored_as") else ():
-            copy, size = _saved_and_loaded(encoder.stored_as(precision))
+            from paranmt_hf.encoders.loading import load
+
+            with tempfile.TemporaryDirectory() as folder:
+                encoder.stored_as(precision).save_pretrained(folder, create_model_card=False)
+                size = sum(path.stat().st_size for path in Path(folder).rglob("*.safetensors"))
+                copy = load(folder, device="cpu")
             result = evaluate_sts(copy, sets, name=f"{model.name}, {precision}", bootstrap=bootstrap)
             settings = {**result.settings, "bytes": size, "stored": precision}
             results.append(replace(result, weights=model.weights, settings=settings))
-    several = len(results) > 1 and bool(results[0].tables["Year"])
-    return Evaluation(results, (*([difference_table] if several else []), *(TABLES[name] for name in tables)))
-
-
-def _saved_and_loaded(encoder: Any) -> tuple[Any, int]:  # noqa: ANN401 - an encoder
-    """Save an encoder; returns what is read back, and the size of its weights in bytes."""
-    from paranmt_hf.encoders.loading import load
-
-    with tempfile.TemporaryDirectory() as folder:
-        encoder.save_pretrained(folder, create_model_card=False)
-        size = sum(path.stat().st_size for path in Path(folder).rglob("*.safetensors"))
-        return load(folder, device="cpu"), size
+    shown = [TABLES[name] for name in tables]
+    if len(results) > 1 and results[0].tables["Year"]:
+        shown.insert(0, difference_table)
+    return Evaluation(results, tuple(shown))
 
 
 def encoder_speed(encoder: Any, sentences: Sequence[str]) -> Speed | None:  # noqa: ANN401
@@ -202,14 +200,11 @@ def transfer(
     Returns:
         The results of the models, then those of the averages, in their order.
     """
-    sources = [data, *(model for model in _listed(models) if isinstance(model, str | Path))]
+    sources = [data, *(model for _, model in _listed(models) if isinstance(model, str | Path))]
     folder = folder_of_tasks(out, sources) if out is not None else None
     found, left_out = read_tasks(data, tasks)
     config = config or TransferConfig()
-
-    def sentences() -> list[str]:
-        return list(chain.from_iterable(task.sentences for task in found))
-
+    sentences = chain.from_iterable(task.sentences for task in found)
     results: list[Results] = []
     for model in find_models(models, vectors=vectors, averages=averages, sentences=sentences):
         known = None

@@ -27,7 +27,6 @@ SENTENCES = (
 )
 # Columns that say which part of a set a row is in; SICK.txt has TRAIN, TRIAL and TEST.
 PARTS = ("semeval_set", "split")
-MAX_PARTS = 5
 # Without names: score first, last or between, and the STS benchmark's own files (genre, file, year, id, score, ...).
 ORDERS = (("1", "2", "3"), ("3", "1", "2"), ("2", "1", "3"), ("5", "6", "7"))
 
@@ -42,7 +41,10 @@ def read_pair_file(path: Path, name: str | None = None) -> StsSet:
     pairs = read_pairs(open_table(path, COLUMNS))
     parts = np.array([pair.part for pair in pairs if pair.score.strip()], np.str_)
     names = np.unique(parts).tolist()
-    subsets = {part: parts == part for part in names if part} if 1 < len(names) <= MAX_PARTS else {}
+    subsets = {}
+    # More are no parts, such as the numbers of rows.
+    if 1 < len(names) <= 5:
+        subsets = {part: parts == part for part in names if part}
     return collect(name or Path(unpacked_name(path)).stem, pairs, path, subsets=subsets)
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from paranmt_hf.evaluation.results import Results, Row, check_same_data, write_figure
+from paranmt_hf.evaluation.results import Results, check_same_data, write_figure
 from paranmt_hf.evaluation.sts_data import SICK, TWITTER
 from paranmt_hf.util.tables import markdown_table
 
@@ -53,10 +53,6 @@ SENT2VEC_PARTS: Mapping[str, str] = {"SICK train": f"{SICK} train", "SICK test":
 MISSING = "missing"
 
 
-def _sets(results: Results) -> dict[str, Row]:
-    return {row.name: row for row in results.tables["Set"]}
-
-
 def paragram_table(results: Sequence[Results]) -> str:
     """Write Pearson's r times 100 on the 22 sets of arXiv:1511.08198, with the means of the years and of all sets.
 
@@ -64,20 +60,24 @@ def paragram_table(results: Sequence[Results]) -> str:
     says of how many.
     """
     check_same_data(results)
-    found = [_sets(each) for each in results]
+    there = [title for title in PARAGRAM_SETS if results[0].value(title) is not None]
 
     def line(title: str) -> list[str]:
-        figures = (write_figure("pearson", each[title].main) if title in each else MISSING for each in found)
-        return [title, *(f"{value:.1f}" for value in TASK_SYSTEMS[title]), *figures]
+        cells = [title, *map("{:.1f}".format, TASK_SYSTEMS[title])]
+        for each in results:
+            cells.append(write_figure("pearson", each.value(title)) or MISSING)
+        return cells
 
     def mean(label: str, titles: Sequence[str]) -> list[str]:
-        there = [title for title in titles if title in found[0]]
-        title = f"{label}, {len(there)} of {len(titles)} sets"
-        if not there:
-            return [title, *[MISSING] * (3 + len(found))]
-        systems = (np.mean(column) for column in zip(*(TASK_SYSTEMS[title] for title in there), strict=True))
-        means = (float(np.mean([each[title].main for title in there])) for each in found)
-        return [title, *(f"{value:.1f}" for value in systems), *(write_figure("mean", value) for value in means)]
+        own = [title for title in titles if title in there]
+        cells = [f"{label}, {len(own)} of {len(titles)} sets"]
+        if not own:
+            return [*cells, *[MISSING] * (3 + len(results))]
+        for systems in zip(*map(TASK_SYSTEMS.__getitem__, own), strict=True):
+            cells.append(f"{np.mean(systems):.1f}")
+        for each in results:
+            cells.append(write_figure("mean", float(np.mean(list(map(each.value, own))))))
+        return cells
 
     rows = []
     for year, titles in groupby(SEMEVAL_SETS, key=lambda title: title.split()[0]):
@@ -85,7 +85,7 @@ def paragram_table(results: Sequence[Results]) -> str:
         rows += [*map(line, sets), mean(f"{year} mean", sets)]
     rows += [*map(line, PARAGRAM_SETS[20:]), mean("Mean", PARAGRAM_SETS)]
     table = markdown_table(["Pearson x 100", "50 %", "75 %", "best", *(each.model for each in results)], rows)
-    return _with_missing(table, [title for title in PARAGRAM_SETS if title not in found[0]])
+    return _with_missing(table, [title for title in PARAGRAM_SETS if title not in there])
 
 
 def sent2vec_table(results: Sequence[Results]) -> str:
@@ -94,10 +94,13 @@ def sent2vec_table(results: Sequence[Results]) -> str:
     "Average of STS14" is that of table 3 of its first version, over the six sets of 2014.
     """
     check_same_data(results)
-    found = [_sets(each) for each in results]
+    found = []
+    for each in results:
+        found.append({row.name: row for row in each.tables["Set"]})
     if not set(SENT2VEC_PARTS.values()) <= found[0].keys():
         # With one part alone SICK is not train and test together.
-        found = [{title: row for title, row in sets.items() if title != SICK} for sets in found]
+        for sets in found:
+            sets.pop(SICK, None)
     # Version 1 of the paper averages over the sets of 2014 (its table 3), later ones over SICK too.
     of_2014 = list(SENT2VEC_SETS.values())
     there = [title for title in of_2014 if title in found[0]]
@@ -115,8 +118,10 @@ def sent2vec_table(results: Sequence[Results]) -> str:
         cells = [each.model]
         for titles in columns.values():
             own = [sets[title] for title in titles if title in sets]
-            means = {each: float(np.mean([row[each] for row in own])) for each in ("spearman", "pearson") if own}
-            cells.append(" / ".join(write_figure(*each) for each in means.items()) or MISSING)
+            means = []
+            for measure in ("spearman", "pearson") if own else ():
+                means.append(write_figure(measure, float(np.mean([row[measure] for row in own]))))
+            cells.append(" / ".join(means) or MISSING)
         rows.append(cells)
     table = markdown_table(["Spearman / Pearson", *columns], rows)
     titles = [*of_2014, SICK, *SENT2VEC_PARTS.values()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -105,8 +106,7 @@ class Results:
     @property
     def rows(self) -> Iterator[Row]:
         """The rows of all tables."""
-        for rows in self.tables.values():
-            yield from rows
+        return chain.from_iterable(self.tables.values())
 
     def value(self, name: str, measure: str | None = None) -> float | None:
         """Return the main score of a row, or another one; None if the row is missing."""
@@ -138,9 +138,12 @@ class Results:
         return self._write(escape)
 
     def _write(self, written: Callable[[str], str]) -> str:
-        blocks = [_table(title, rows, written) for title, rows in self.tables.items() if rows]
+        blocks = []
+        for title, rows in self.tables.items():
+            if rows:
+                blocks.append(_table(title, rows, written))
         if self.notes:
-            blocks.append(" ".join(map(written, self.notes)))
+            blocks.append(written(" ".join(self.notes)))
         return "\n\n".join(blocks)
 
 
@@ -180,8 +183,12 @@ class Evaluation:
 
     def summary(self) -> str:
         """Describe the results of each model; last comes the comparison of several, or the mean of one."""
-        blocks = [f"{each.model}\n\n{each.text()}" for each in self.results] if self.each else []
-        blocks += [table(self.results) for table in self.tables]
+        blocks = []
+        if self.each:
+            for each in self.results:
+                blocks.append(f"{each.model}\n\n{each.text()}")
+        for table in self.tables:
+            blocks.append(table(self.results))
         if self.each and len(self.results) > 1:
             blocks.append(compare(self.results))
         elif self.each and (mean := self.results[0].mean) is not None:
@@ -196,7 +203,10 @@ class Evaluation:
         """
         check_same_data(self.results)
         years = {row.name for row in self.results[0].tables.get("Year", [])}
-        pearsons = np.array([[row.main for row in each.rows if row.group in years] for each in self.results])
+        lines = []
+        for each in self.results:
+            lines.append([row.main for row in each.rows if row.group in years])
+        pearsons = np.array(lines)
         if not pearsons.size:
             raise InputError(
                 "expected sets of the yearly competitions (STS 2012 to 2016), found none; name a folder with them"
@@ -219,18 +229,23 @@ def all_results(given: Iterable[Any]) -> list[Results]:
 
 
 def _table(title: str, rows: Sequence[Row], written: Callable[[str], str]) -> str:
-    measures: dict[str, None] = {}
+    measures = list(dict.fromkeys(measure for row in rows for measure in row.values))
+    has_items = any(row.items is not None for row in rows)
+    has_intervals = any(row.interval for row in rows)
+    headings = [title, *(["Items"] if has_items else []), *map(heading, measures)]
+    if has_intervals:
+        headings.insert(headings.index(heading(measures[0])) + 1, "95 %")
+    lines = []
     for row in rows:
-        measures |= dict.fromkeys(row.values)
-    columns = {title: [written(row.name) for row in rows]}
-    if any(row.items is not None for row in rows):
-        columns["Items"] = ["" if row.items is None else f"{row.items:,}" for row in rows]
-    for place, measure in enumerate(measures):
-        columns[heading(measure)] = [write_figure(measure, row.values.get(measure)) for row in rows]
-        if place == 0 and any(row.interval for row in rows):
-            bounds = [[write_figure(measure, bound) for bound in row.interval or ()] for row in rows]
-            columns["95 %"] = list(map(" to ".join, bounds))
-    return markdown_table(list(columns), [list(line) for line in zip(*columns.values(), strict=True)])
+        line = [written(row.name)]
+        if has_items:
+            line.append("" if row.items is None else f"{row.items:,}")
+        for measure in measures:
+            line.append(write_figure(measure, row.values.get(measure)))
+            if measure == measures[0] and has_intervals:
+                line.append(" to ".join(write_figure(measure, bound) for bound in row.interval or ()))
+        lines.append(line)
+    return markdown_table(headings, lines)
 
 
 def heading(measure: str) -> str:
@@ -250,22 +265,23 @@ def compare(results: Sequence[Results]) -> str:
     check_same_data(results)
     lines = [["Model", *(model.model for model in results)]]
     for rows in zip(*(model.rows for model in results), strict=True):
-        if rows[0].group is None:
-            lines.append([rows[0].name, *map(_main_figure, rows)])
+        if rows[0].group is not None:
+            continue
+        line = [rows[0].name]
+        for row in rows:
+            measure = next(iter(row.values))
+            figure = write_figure(measure, row.main)
+            # Both, as in ParaNMT-50M's table 14.
+            if measure == "accuracy" and "f1" in row.values:
+                figure = f"{figure}/{write_figure('f1', row['f1'])}"
+            line.append(figure)
+        lines.append(line)
     # More figures have a row for each of them, else a column.
     if len(lines) > 13:
         lines[0][0] = ""
     else:
         lines = [list(column) for column in zip(*lines, strict=True)]
     return markdown_table(lines[0], lines[1:])
-
-
-def _main_figure(row: Row) -> str:
-    """The main score of a row, and F1 next to an accuracy, as in ParaNMT-50M's table 14."""
-    shown = list(row.values)[:1]
-    if shown == ["accuracy"] and "f1" in row.values:
-        shown.append("f1")
-    return "/".join(write_figure(each, row[each]) for each in shown)
 
 
 def check_same_data(results: Sequence[Results]) -> None:
@@ -284,6 +300,7 @@ def check_same_data(results: Sequence[Results]) -> None:
 def difference_table(results: Sequence[Results]) -> str:
     """Write a table of the mean absolute differences of results on STS."""
     names = [each.model for each in results]
-    values = Evaluation(list(results)).mean_absolute_differences()
-    rows = [[name, *map("{:.1f}".format, line)] for name, line in zip(names, values.tolist(), strict=True)]
+    rows = []
+    for name, line in zip(names, Evaluation(list(results)).mean_absolute_differences().tolist(), strict=True):
+        rows.append([name, *map("{:.1f}".format, line)])
     return markdown_table(["Mean absolute difference", *names], rows)

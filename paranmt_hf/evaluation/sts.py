@@ -50,16 +50,19 @@ def evaluate_sts(
             for subset, mask in [(None, np.ones(len(sts_set), bool)), *sts_set.subsets.items()]:
                 results.append(_result(sts_set, subset, mask, similarities, bootstrap, seed))
             progress.advance_to(progress.rows + len(sts_set))
-    years = [_year(year, results) for year in sorted({each.year for each in sets if each.year})]
+    years = []
+    for year in sorted({each.year for each in sets if each.year}):
+        years.append(_year(year, [result for result in results if result.row.group == year]))
     if years:
         years.append(Row(name="Mean", values={"mean": float(np.mean([row.main for row in years]))}))
+    rows = [each.row for each in results]
     return Results(
         kind="sts",
         model=name or type(encoder).__name__,
-        tables={"Set": [each.row for each in results], "Year": years},
+        tables={"Set": rows, "Year": years},
         data={sts_set.title: sts_set.checksum for sts_set in sets},
         settings={"bootstrap": bootstrap, "seed": seed} if bootstrap else {},
-        notes=[*notes(sets), *getattr(encoder, "notes", ()), *_counts([each.row for each in results])],
+        notes=[*notes(sets), *getattr(encoder, "notes", ()), *_counts(rows)],
         similarities={each.row.name: each.similarities for each in results},
     )
 
@@ -104,17 +107,19 @@ def _year(year: str, results: Sequence[SetResult]) -> Row:
 
     The mean of the sets' Pearson's r is the papers' figure, Spearman's rho over all pairs together MTEB's.
     """
-    own = [result for result in results if result.row.group == year]
-    correlations = [result.row.main for result in own]
-    values = np.concatenate([result.similarities for result in own])
-    gold = np.concatenate([result.gold for result in own])
+    correlations, similarities, golds = [], [], []
+    for result in results:
+        correlations.append(result.row.main)
+        similarities.append(result.similarities)
+        golds.append(result.gold)
+    values, gold = np.concatenate(similarities), np.concatenate(golds)
     figures = {
         "mean": float(np.mean(correlations)),
-        "weighted_mean": float(np.average(correlations, weights=[len(result.gold) for result in own])),
+        "weighted_mean": float(np.average(correlations, weights=list(map(len, golds)))),
         "all_pearson": pearson(values, gold),
         "all_spearman": spearman(values, gold),
     }
-    return Row(name=year, values=figures, items=len(values), details={"sets": len(own)})
+    return Row(name=year, values=figures, items=len(values), details={"sets": len(results)})
 
 
 def _counts(rows: Sequence[Row]) -> list[str]:
@@ -125,12 +130,14 @@ def _counts(rows: Sequence[Row]) -> list[str]:
         # Subsets are counted with their set.
         if row.group not in names:
             totals.update(row.details)
-    have = ("sentence has", "sentences have")
-    described = {
-        "skipped": ("pair", "pairs", "without a gold score skipped."),
+    described = []
+    if count := totals["skipped"]:
+        described.append(f"{counted(count, 'pair')} without a gold score skipped.")
+    if count := totals["unknown_sentences"]:
         # Words that are left out have a weight of 0, such as those of a blacklist.
-        "unknown_sentences": (*have, "no word that the model knows and does not leave out."),
-        "zero_vectors": (*have, "a vector of zeros; the cosine of their pairs counts as 0."),
-    }
-    found = [(totals[name], *words) for name, words in described.items() if totals[name]]
-    return [f"{counted(count, one, several)} {rest}" for count, one, several, rest in found]
+        have = counted(count, "sentence has", "sentences have")
+        described.append(f"{have} no word that the model knows and does not leave out.")
+    if count := totals["zero_vectors"]:
+        have = counted(count, "sentence has", "sentences have")
+        described.append(f"{have} a vector of zeros; the cosine of their pairs counts as 0.")
+    return described

@@ -50,13 +50,16 @@ StsData = str | Path | Sequence[str | Path | StsSet]
 
 def sets_of(data: StsData) -> list[StsSet]:
     """Read all sets of one or several files, folders or Hub datasets, see `read_sts`; sets are returned unchanged."""
-    given = [data] if isinstance(data, str | Path) else data
-    places = [place for place in given if not isinstance(place, StsSet)]
-    read: list[StsSet] = []
-    for place in places:
-        read += read_sts(place)
+    sets: list[StsSet] = []
+    places: list[str | Path] = []
+    for one in [data] if isinstance(data, str | Path) else data:
+        if isinstance(one, StsSet):
+            sets.append(one)
+        else:
+            places.append(one)
+    read = list(chain.from_iterable(map(read_sts, places)))
     _check_twice(read, " and ".join(map(str, places)))
-    return [each for each in given if isinstance(each, StsSet)] + read
+    return sets + read
 
 
 def read_sts(data: Path | str) -> list[StsSet]:
@@ -141,28 +144,26 @@ def read_senteval(folder: Path) -> list[StsSet]:
             raise InputError(f"{file} has no {sentences.name} next to it; get the data again")
     sets = []
     for file in sorted(folder.iterdir()):
-        if named := _INPUT.fullmatch(file.name):
-            gold_file = file.with_name(file.name.replace(".input.", ".gs.", 1))
-            sets.append(collect(named[1], _aligned(file, gold_file), gold_file, year=year, scale=SCALE))
+        named = _INPUT.fullmatch(file.name)
+        if named is None:
+            continue
+        gold_file = file.with_name(file.name.replace(".input.", ".gs.", 1))
+        lines, golds = read_lines(file), read_lines(gold_file)
+        if len(lines) != len(golds):
+            raise InputError(
+                f"expected as many pairs as gold scores, but {file} has {counted(len(lines), 'line')} and {gold_file} "
+                f"has {len(golds)}: one of them is cut off; get the data again"
+            )
+        pairs = []
+        for number, (line, gold) in enumerate(zip(lines, golds, strict=True), 1):
+            left, right, *_ = [*line.split("\t"), ""]
+            if gold.strip() and not right:
+                raise InputError(
+                    f"{file}, line {number}: expected two sentences and a tab between, found {line[:40]!r}"
+                )
+            pairs.append(ScoredPair(gold, left, right, f"{gold_file}, line {number}", f"{file}, line {number}"))
+        sets.append(collect(named[1], pairs, gold_file, year=year, scale=SCALE))
     return sets
-
-
-def _aligned(file: Path, gold_file: Path) -> list[ScoredPair]:
-    """Read the pairs of a file and their scores of another one."""
-    lines, golds = read_lines(file), read_lines(gold_file)
-    if len(lines) != len(golds):
-        raise InputError(
-            f"expected as many pairs as gold scores, but {file} has {counted(len(lines), 'line')} and {gold_file} has "
-            f"{len(golds)}: one of them is cut off; get the data again"
-        )
-    pairs = []
-    for number, (line, gold) in enumerate(zip(lines, golds, strict=True), 1):
-        left, _, rest = line.partition("\t")
-        if gold.strip() and not rest:
-            raise InputError(f"{file}, line {number}: expected two sentences and a tab between, found {line[:40]!r}")
-        right = rest.partition("\t")[0]
-        pairs.append(ScoredPair(gold, left, right, f"{gold_file}, line {number}", f"{file}, line {number}"))
-    return pairs
 
 
 def read_benchmark(folder: Path | str, split: Split = "test") -> StsSet:
@@ -174,14 +175,12 @@ def read_benchmark(folder: Path | str, split: Split = "test") -> StsSet:
     """
     folder = Path(folder)
     rows = _benchmark_rows(folder, split)
-    captions = np.array([row.genre == "main-captions" for row in rows], bool)
+    captions = np.array([row.genre for row in rows], np.str_) == "main-captions"
     subsets = {"captions": captions, "no captions": ~captions}
-    others = [other for other in _SPLITS if other != split]
-    if split != "train" and all((folder / f"sts-{other}.csv").is_file() for other in others):
-        counts = Counter(row.key for row in rows)
-        for other in others:
-            counts.update(row.key for row in _benchmark_rows(folder, other))
-        subsets["v2"] = np.array([counts[row.key] == 1 for row in rows], bool)
+    others = [folder / f"sts-{other}.csv" for other in _SPLITS if other != split]
+    if split != "train" and all(map(Path.is_file, others)):
+        counts = Counter(row.key for other in _SPLITS for row in _benchmark_rows(folder, other))
+        subsets["v2"] = np.array([counts[row.key] for row in rows]) == 1
     filled = {name: mask for name, mask in subsets.items() if mask.any()}
     pairs = [row.pair for row in rows]
     return collect(f"STSB-{split}", pairs, folder / f"sts-{split}.csv", subsets=filled, scale=SCALE)
@@ -229,8 +228,9 @@ def _benchmark_rows(folder: Path, split: str) -> list[_BenchmarkRow]:
     # Of some rows two columns of licences follow.
     for place, fields in tab_separated(path, 7, "genre, file, year, id, score and two sentences"):
         genre, file, _, _, score, left, right = fields[:7]
-        rows.append(_BenchmarkRow(genre, file, ScoredPair(score, left, right, place)))
-    return [row for row in rows if row.pair.score.strip()]
+        if score.strip():
+            rows.append(_BenchmarkRow(genre, file, ScoredPair(score, left, right, place)))
+    return rows
 
 
 def read_sick(folder: Path) -> StsSet:
@@ -335,8 +335,8 @@ def read_scored_pairs(data: str | Path) -> StsSet:
     elif any((folder / "sts-dev.csv").exists() for folder in (path, path / "STSBenchmark")):
         return development_set(path)
     elif path.is_dir() and (files := sorted(path.rglob("*.parquet"))):
-        rows = [read_pairs(open_table(file)) for file in files]
-        pairs = collect(path.resolve().name, list(chain.from_iterable(rows)), path)
+        rows = list(chain.from_iterable(map(read_pairs, map(open_table, files))))
+        pairs = collect(path.resolve().name, rows, path)
     elif is_id(str(data).partition(":")[0]) and not Path(data).parent.exists():
         name, _, split = str(data).partition(":")
         pairs = read_hub(name, split=split or "validation")

@@ -125,11 +125,11 @@ def _notes(
 def averages(rows: Sequence[Row]) -> list[Row]:
     """Compute the averages of `AVERAGES` for which all tasks are given."""
     figures = {row.name: row.main for row in rows}
-    return [
-        Row(name=title, values={"mean": sum(figures[part] for part in parts) / len(parts)})
-        for title, parts in AVERAGES.items()
-        if set(parts) <= figures.keys()
-    ]
+    means = []
+    for title, parts in AVERAGES.items():
+        if set(parts) <= figures.keys():
+            means.append(Row(name=title, values={"mean": sum(map(figures.__getitem__, parts)) / len(parts)}))
+    return means
 
 
 class _VectorStore:
@@ -145,27 +145,27 @@ class _VectorStore:
         sentences = dict.fromkeys(task.sentences)
         if sentences.keys() == self._rows.keys():
             return
-        self._rows = {sentence: row for row, sentence in enumerate(sentences)}
+        self._rows = dict(zip(sentences, range(len(sentences)), strict=True))
         texts, blocks = list(sentences), []
         encoder = fitted(self._encoder, texts)
         with Progress(f"{self._name}, {task.name}: encoding", len(texts)) as progress:
             for start in range(0, len(texts), 4096):
-                blocks.append(self._block(encoder, texts[start : start + 4096], task.name))
-                progress.advance_to(min(start + 4096, len(texts)))
+                block = texts[start : start + 4096]
+                vectors = vectors_of(encoder, block, task.name).astype(np.float32, copy=False)
+                if not (finite := np.isfinite(vectors).all(axis=1)).all():
+                    raise InputError(
+                        f"{task.name}: the vector of {block[int(np.argmin(finite))][:60]!r} is not finite, so the "
+                        "model cannot be evaluated"
+                    )
+                blocks.append(vectors)
+                progress.advance_to(start + len(block))
         self.vectors = np.concatenate(blocks)
         if self._scaled and self.vectors.any():
             self.vectors /= np.linalg.norm(self.vectors, axis=1).mean()
 
-    def _block(self, encoder: Encoder, texts: list[str], task: str) -> np.ndarray:
-        vectors = vectors_of(encoder, texts, task).astype(np.float32, copy=False)
-        if not (finite := np.isfinite(vectors).all(axis=1)).all():
-            broken = texts[int(np.argmin(finite))]
-            raise InputError(f"{task}: the vector of {broken[:60]!r} is not finite, so the model cannot be evaluated")
-        return vectors
-
     def sides(self, part: TaskPart) -> list[np.ndarray]:
         """Vector indices of each side of a part [item]."""
-        return [np.array([self._rows[sentence] for sentence in side], np.int64) for side in part.sides]
+        return [np.array(list(map(self._rows.__getitem__, side)), np.int64) for side in part.sides]
 
     def features(self, part: TaskPart) -> LabelledVectors:
         """Input of a head for a part."""

@@ -24,7 +24,7 @@ Split = Literal["positive", "negative", "train", "dev", "test"]
 Way = Literal["nested", "train", "dev", "relatedness"]
 Row = tuple[tuple[str, ...], float]  # The sentences of a line, and its label
 
-_QUESTIONS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
+QUESTIONS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 JUDGEMENTS = ("CONTRADICTION", "NEUTRAL", "ENTAILMENT")
 
 
@@ -70,16 +70,16 @@ class TransferTask:
 
 
 @dataclass(frozen=True)
-class _Layout:
+class TaskLayout:
     """Where a task's files are and how a line is read."""
 
     way: Way  # How the task is evaluated
     # The names that the file of each split may have, below the folder of all tasks
     files: Mapping[Split, tuple[str, ...]]
     counts: Mapping[str, int]  # Items of each part, where its files are whole
-    # A line, with the groups `label`, `left` and perhaps `right`; where it is None a line is a sentence, whose label
-    # is that of its file
-    line: re.Pattern[str] | None = None
+    # Regular expression of a line, with a group `label` and one or two of sentences; where it is None a line is a
+    # sentence, whose label is that of its file
+    line: str | None = None
     expected: str = ""  # What a line holds, for errors
     classes: tuple[str, ...] = ()  # The labels in the order of the classes; without them labels are numbers
     header: tuple[str, ...] = ()  # The first line of each file, if it has one, without what may precede it
@@ -89,13 +89,15 @@ class _Layout:
         if self.line is None:
             # CR has lines without a word, which SentEval's encoders read as a full stop.
             return (" ".join(line.split()) or ".",), 0
-        found = self.line.fullmatch(line)
+        found = re.fullmatch(self.line, line)
         if found is None:
             raise InputError(f"{where}: expected {self.expected}, found {line[:60]!r}; is it the original file?")
-        sides = {name: text for name, text in found.groupdict().items() if name != "label"}
-        sentences = tuple(parse_sentence(text, where, f"the {name} sentence's place") for name, text in sides.items())
-        label = found["label"]
-        return sentences, self.classes.index(label) if self.classes else float(label)
+        sentences = []
+        for name, text in found.groupdict().items():
+            if name != "label":
+                sentences.append(parse_sentence(text, where, f"the {name} sentence's place"))
+        label = self.classes.index(found["label"]) if self.classes else float(found["label"])
+        return tuple(sentences), label
 
 
 def read_tasks(folder: Path | str, names: Sequence[str] | None = None) -> tuple[list[TransferTask], list[str]]:
@@ -142,14 +144,15 @@ def _read_task(name: str, folder: Path) -> TransferTask | None:
     if missing:
         beside = next(iter(files.values())).relative_to(folder)
         raise InputError(f"{folder} holds no {missing[0]}, but {beside}; get the files of {name} again")
-    splits = {split: _read_rows(path, layout) for split, path in files.items()}
-    if layout.way == "nested":
-        rows: list[Row] = []
-        for split, own in splits.items():
-            rows += [(sentences, float(split == "positive")) for sentences, _ in own]
-        parts = {"all": _part(rows, layout)}
-    else:
-        parts = {str(split): _part(rows, layout) for split, rows in splits.items()}
+    rows: dict[str, list[Row]] = {}
+    for split, path in files.items():
+        own = _read_rows(path, layout)
+        if layout.way == "nested":
+            label = float(split == "positive")
+            rows.setdefault("all", []).extend((sentences, label) for sentences, _ in own)
+        else:
+            rows[split] = own
+    parts = {part: _part(own, layout) for part, own in rows.items()}
     counts = {part: len(parts[part]) for part in layout.counts}
     notes: list[str] = []
     if counts != layout.counts:
@@ -170,7 +173,7 @@ def read_relatedness(path: Path) -> list[Row]:
     return _read_rows(path, _LAYOUTS["SICK-R"])
 
 
-def _read_rows(path: Path, layout: _Layout) -> list[Row]:
+def _read_rows(path: Path, layout: TaskLayout) -> list[Row]:
     lines = read_lines(path, or_latin1=True)
     while layout.line is not None and not lines[-1].strip():
         # Blank lines at the end are no items, unless a line is a sentence.
@@ -189,7 +192,7 @@ def _read_rows(path: Path, layout: _Layout) -> list[Row]:
     return rows
 
 
-def _part(rows: list[Row], layout: _Layout) -> TaskPart:
+def _part(rows: list[Row], layout: TaskLayout) -> TaskPart:
     """Sort rows in SentEval's order, shortest first, so that equal files give its folds."""
     rows = sorted(rows, key=lambda row: (*(len(sentence.split()) for sentence in row[0]), row[1]))
     items, labels = zip(*rows, strict=True)
@@ -197,77 +200,101 @@ def _part(rows: list[Row], layout: _Layout) -> TaskPart:
     return TaskPart(tuple(map(list, zip(*items, strict=True))), np.array(labels, kind))
 
 
-_MRPC = ("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String")
-_SICK = ("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment")
-# A cell between tabs.
+# Parts of the patterns of lines: a cell between tabs, and the first three columns of SICK.
 _CELL = r"[^\t]*"
 _SICK_PAIR = rf"{_CELL}\t(?P<first>{_CELL})\t(?P<second>{_CELL})\t"
-
-
-def _polarity(positive: tuple[str, ...], negative: tuple[str, ...], count: int) -> _Layout:
-    return _Layout("nested", {"positive": positive, "negative": negative}, {"all": count})
-
-
-def _sst(folder: str, counts: tuple[int, int, int], line: str, expected: str, classes: tuple[str, ...]) -> _Layout:
-    splits: tuple[Split, ...] = ("train", "dev", "test")
-    files: dict[Split, tuple[str, ...]] = {split: (f"SST/{folder}/sentiment-{split}",) for split in splits}
-    return _Layout("dev", files, dict(zip(splits, counts, strict=True)), re.compile(line), expected, classes)
-
-
-def _sick(way: Way, line: str, expected: str, classes: tuple[str, ...] = ()) -> _Layout:
-    files: dict[Split, tuple[str, ...]] = {
-        "train": ("SICK/SICK_train.txt",),
-        "dev": ("SICK/SICK_trial.txt",),
-        "test": ("SICK/SICK_test_annotated.txt",),
-    }
-    whole = f"{len(_SICK)} columns with tabs between, with {expected}"
-    counts = {"train": 4500, "dev": 500, "test": 4927}
-    return _Layout(way, files, counts, re.compile(_SICK_PAIR + line), whole, classes, _SICK)
-
+_SICK_FILES: Mapping[Split, tuple[str, ...]] = {
+    "train": ("SICK/SICK_train.txt",),
+    "dev": ("SICK/SICK_trial.txt",),
+    "test": ("SICK/SICK_test_annotated.txt",),
+}
+_SICK_COUNTS = {"train": 4500, "dev": 500, "test": 4927}
+_SICK_HEADER = ("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment")
 
 # SentEval's names first; then those under which the files are found elsewhere.
-_LAYOUTS: Mapping[str, _Layout] = {
-    "MR": _polarity(("MR/rt-polarity.pos",), ("MR/rt-polarity.neg",), 10662),
-    "CR": _polarity(("CR/custrev.pos",), ("CR/custrev.neg",), 3775),
-    "SUBJ": _polarity(
-        ("SUBJ/subj.objective", "SUBJ/plot.tok.gt9.5000"), ("SUBJ/subj.subjective", "SUBJ/quote.tok.gt9.5000"), 10000
+_LAYOUTS: Mapping[str, TaskLayout] = {
+    "MR": TaskLayout(
+        way="nested",
+        files={"positive": ("MR/rt-polarity.pos",), "negative": ("MR/rt-polarity.neg",)},
+        counts={"all": 10662},
     ),
-    "MPQA": _polarity(("MPQA/mpqa.pos",), ("MPQA/mpqa.neg",), 10606),
+    "CR": TaskLayout(
+        way="nested",
+        files={"positive": ("CR/custrev.pos",), "negative": ("CR/custrev.neg",)},
+        counts={"all": 3775},
+    ),
+    "SUBJ": TaskLayout(
+        way="nested",
+        files={
+            "positive": ("SUBJ/subj.objective", "SUBJ/plot.tok.gt9.5000"),
+            "negative": ("SUBJ/subj.subjective", "SUBJ/quote.tok.gt9.5000"),
+        },
+        counts={"all": 10000},
+    ),
+    "MPQA": TaskLayout(
+        way="nested", files={"positive": ("MPQA/mpqa.pos",), "negative": ("MPQA/mpqa.neg",)}, counts={"all": 10606}
+    ),
     # sentence, tab, class
-    "SST2": _sst(
-        "binary", (67349, 872, 1821), r"(?P<only>.*)\t(?P<label>[01])\s*", "a sentence, a tab and 0 or 1", ("0", "1")
+    "SST2": TaskLayout(
+        way="dev",
+        files={
+            "train": ("SST/binary/sentiment-train",),
+            "dev": ("SST/binary/sentiment-dev",),
+            "test": ("SST/binary/sentiment-test",),
+        },
+        counts={"train": 67349, "dev": 872, "test": 1821},
+        line=r"(?P<only>.*)\t(?P<label>[01])\s*",
+        expected="a sentence, a tab and 0 or 1",
+        classes=("0", "1"),
     ),
-    "SST5": _sst(
-        "fine",
-        (8544, 1101, 2210),
-        r"(?P<label>[0-4]) (?P<only>.*)",
-        "a class from 0 to 4, a blank and a sentence",
-        ("0", "1", "2", "3", "4"),
+    "SST5": TaskLayout(
+        way="dev",
+        files={
+            "train": ("SST/fine/sentiment-train",),
+            "dev": ("SST/fine/sentiment-dev",),
+            "test": ("SST/fine/sentiment-test",),
+        },
+        counts={"train": 8544, "dev": 1101, "test": 2210},
+        line=r"(?P<label>[0-4]) (?P<only>.*)",
+        expected="a class from 0 to 4, a blank and a sentence",
+        classes=("0", "1", "2", "3", "4"),
     ),
     # NUM:date When was he born ?
-    "TREC": _Layout(
-        "train",
-        {"train": ("TREC/train_5500.label", "TREC/TREC.train"), "test": ("TREC/TREC_10.label", "TREC/TREC.test")},
-        {"train": 5452, "test": 500},
-        re.compile(rf"(?P<label>{'|'.join(_QUESTIONS)}):[^ ]* (?P<only>.*)"),
-        f"{', '.join(_QUESTIONS)}, a colon, a finer class, a blank and a sentence",
-        _QUESTIONS,
+    "TREC": TaskLayout(
+        way="train",
+        files={
+            "train": ("TREC/train_5500.label", "TREC/TREC.train"),
+            "test": ("TREC/TREC_10.label", "TREC/TREC.test"),
+        },
+        counts={"train": 5452, "test": 500},
+        line=rf"(?P<label>{'|'.join(QUESTIONS)}):[^ ]* (?P<only>.*)",
+        expected=f"{', '.join(QUESTIONS)}, a colon, a finer class, a blank and a sentence",
+        classes=QUESTIONS,
     ),
-    "MRPC": _Layout(
-        "train",
-        {"train": ("MRPC/msr_paraphrase_train.txt",), "test": ("MRPC/msr_paraphrase_test.txt",)},
-        {"train": 4076, "test": 1725},
-        re.compile(rf"\s*(?P<label>[01])\s*\t{_CELL}\t{_CELL}\t(?P<first>{_CELL})\t(?P<second>{_CELL})"),
-        f"{len(_MRPC)} columns with tabs between, with 0 or 1 in the first",
-        ("0", "1"),
-        _MRPC,
+    "MRPC": TaskLayout(
+        way="train",
+        files={"train": ("MRPC/msr_paraphrase_train.txt",), "test": ("MRPC/msr_paraphrase_test.txt",)},
+        counts={"train": 4076, "test": 1725},
+        line=rf"\s*(?P<label>[01])\s*\t{_CELL}\t{_CELL}\t(?P<first>{_CELL})\t(?P<second>{_CELL})",
+        expected="5 columns with tabs between, with 0 or 1 in the first",
+        classes=("0", "1"),
+        header=("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"),
     ),
-    "SICK-R": _sick(
-        "relatedness",
-        rf"\s*(?P<label>[1-4](\.\d+)?|5(\.0+)?)\s*\t{_CELL}",
-        "a relatedness score from 1 to 5 in the fourth",
+    "SICK-R": TaskLayout(
+        way="relatedness",
+        files=_SICK_FILES,
+        counts=_SICK_COUNTS,
+        line=rf"{_SICK_PAIR}\s*(?P<label>[1-4](\.\d+)?|5(\.0+)?)\s*\t{_CELL}",
+        expected="5 columns with tabs between, with a relatedness score from 1 to 5 in the fourth",
+        header=_SICK_HEADER,
     ),
-    "SICK-E": _sick(
-        "dev", rf"{_CELL}\t\s*(?P<label>{'|'.join(JUDGEMENTS)})\s*", f"{', '.join(JUDGEMENTS)} in the last", JUDGEMENTS
+    "SICK-E": TaskLayout(
+        way="dev",
+        files=_SICK_FILES,
+        counts=_SICK_COUNTS,
+        line=rf"{_SICK_PAIR}{_CELL}\t\s*(?P<label>{'|'.join(JUDGEMENTS)})\s*",
+        expected=f"5 columns with tabs between, with {', '.join(JUDGEMENTS)} in the last",
+        classes=JUDGEMENTS,
+        header=_SICK_HEADER,
     ),
 }

@@ -30,8 +30,6 @@ WEIGHTINGS: Mapping[Weighting, str] = {
     "inverse-frequency": "inverse frequency",
     "norms": "scaled by norms",
 }
-# Those that need to know how often words occur.
-BY_FREQUENCY = ("sif", "blacklist", "inverse-frequency")
 RANK = "rank"
 SIF_A = 1e-3  # The a of SIF's weights a / (a + p(w)); Arora et al. take values from 1e-4 to 1e-3
 _LINE = re.compile(rb"\S+[ \t]\d{1,18}")  # No corpus has more words than 18 digits count
@@ -63,7 +61,7 @@ class WordWeighting(Settings):
     @property
     def needs_counts(self) -> bool:
         """Whether word counts are needed."""
-        return bool(set(self.weighting) & set(BY_FREQUENCY))
+        return bool({"sif", "blacklist", "inverse-frequency"} & set(self.weighting))
 
 
 def word_weights(
@@ -79,7 +77,7 @@ def word_weights(
 
     `sif`: a / (a + p), so 1 for a word that was not seen. `inverse-frequency`: 1 over the count; a word that was not
     seen counts once (arXiv:1511.08198, section 6). `norms`: the L1 norm of the word's vector in another table; a word
-    without one gets their mean. Those of `BY_FREQUENCY` need `counts`.
+    without one gets their mean. `sif`, `inverse-frequency` and `blacklist` need `counts`.
     """
     if weighting == "average":
         return np.ones(len(words))

@@ -79,7 +79,6 @@ class LexiconRecord(Record):
     files: dict[str, str]  # SHA-256 of each file
 
 
-Score = Literal["adjusted_pmi", "pmi"]
 Pair = tuple[str, str]
 TABLE_COUNT = 10  # Minimum count of the paraphrases in Table 12 of arXiv:1711.05732 alone
 COLUMNS = ["word", "paraphrase", "count", "pmi", "adjusted_pmi"]
@@ -142,7 +141,12 @@ class Lexicon(Result[LexiconRecord]):
         return f"{shown_path(self.folder)}: {counts}, from {self.record.pairs:,} sentence pairs"
 
     def nearest(
-        self, word: str, *, top: int = 10, by: Score = "adjusted_pmi", min_count: int = TABLE_COUNT
+        self,
+        word: str,
+        *,
+        top: int = 10,
+        by: Literal["adjusted_pmi", "pmi"] = "adjusted_pmi",
+        min_count: int = TABLE_COUNT,
     ) -> list[WordParaphrase]:
         """Find the paraphrases of a word; ParaNMT-50M (arXiv:1711.05732), Table 12.
 

@@ -179,7 +179,6 @@ def compare_all(
         yield number / len(steps)
 
 
-Margin = Literal["ratio", "distance"]
 AT_ONCE = 1 << 24  # Candidates that are compared with candidates at once
 
 
@@ -241,7 +240,9 @@ def mean_similarity(found: Neighbours, count: int) -> np.ndarray:
     return sums / np.maximum(there.sum(axis=1), 1)
 
 
-def margin_scores(pairs: ItemPairs, first: np.ndarray, second: np.ndarray, kind: Margin) -> np.ndarray:
+def margin_scores(
+    pairs: ItemPairs, first: np.ndarray, second: np.ndarray, kind: Literal["ratio", "distance"]
+) -> np.ndarray:
     """Compute margin scores [pair], float32 (section 3.1), from mean cosines of items with their neighbours [item].
 
     `ratio` is the cosine over the mean of both, infinite over a mean that is not above 0, where nothing else is near;

@@ -24,7 +24,6 @@ from paranmt_hf.util.progress import Progress
 BLOCK, LISTED_BLOCK = 8192, 65_536  # Anchors of a block, compared with all sentences, and with lists
 FEWEST, MOST = 64, 4096  # Neighbours of an anchor that are searched, paraphrases included
 SLOTS = 1 << 22  # Neighbours of a block
-LOOKED_UP = 1 << 23  # Ends of pairs that are looked up at once
 NOBODY = -1
 CHECKPOINT_SECONDS = 60.0
 RANKING = Group("ranking", "Among which sentences near to the anchor negatives are chosen.")
@@ -135,7 +134,8 @@ class ParaphraseGraph:
         # The partners of the one with fewer are looked up among those of the other.
         swap = self._degrees[first] > self._degrees[second]
         fewer, other = np.where(swap, second, first), np.where(swap, first, second)
-        numbers = np.cumsum(self._degrees[fewer]) // LOOKED_UP
+        # At most 8 million ends of pairs at once.
+        numbers = np.cumsum(self._degrees[fewer]) // (1 << 23)
         for part in np.split(np.arange(len(first)), np.flatnonzero(np.diff(numbers)) + 1):
             counts = self._degrees[fewer[part]]
             partners, _ = expand(self._ends, self._starts[fewer[part]], counts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import time
 from pathlib import Path
@@ -23,6 +24,8 @@ from paranmt_hf.training.reporting import Reporter
 from paranmt_hf.util.files import writing
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, from_json
+
+logger = logging.getLogger(__name__)
 
 # The weights in a checkpoint, and the weights that scored best, next to the folder of checkpoints.
 WEIGHTS, BEST = "weights.safetensors", "best.safetensors"
@@ -80,6 +83,8 @@ class SealedCheckpoints:
         if checkpoint is not None and over:
             self._load_from_checkpoint(str(checkpoint))
         else:
+            if checkpoint is not None:
+                logger.info(f"continuing after step {checkpoint.name.rpartition('-')[2]}")
             self.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)  # type: ignore[attr-defined]
 
     def last_checkpoint(self) -> Path | None:

@@ -8,13 +8,12 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
 
+from paranmt_hf import InputError, stream
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.release.publish import check_release
 from paranmt_hf.corpus.release.release import read_tables, release_files
 from paranmt_hf.corpus.release.schema import ADDED, COUNTED, describe_missing
-from paranmt_hf.corpus.release.stream import stream
 from paranmt_hf.corpus.score import rescore
-from paranmt_hf.errors import InputError
 from tests.refused import refused
 from tests.toys import LOCAL, bytes_of
 

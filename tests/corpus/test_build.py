@@ -15,12 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from paranmt_hf.corpus.import_pairs import import_pairs
+from paranmt_hf import InputError, ReleaseConfig, import_pairs
 from paranmt_hf.corpus.reading.readers import LineFiles, TableFiles
 from paranmt_hf.corpus.release.release import release_files
-from paranmt_hf.corpus.release.release_run import ReleaseConfig
 from paranmt_hf.corpus.score import rescore
-from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
 from tests.refused import refused
 from tests.toys import LOCAL, RELEASE, FakeTranslatorConfig, bytes_of, make, rows_of, write_vectors

@@ -4,11 +4,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.import_pairs import import_pairs
-from paranmt_hf.corpus.jobs.engine import EngineConfig
+from paranmt_hf import EngineConfig, InputError, ReleaseConfig, import_pairs
 from paranmt_hf.corpus.release.input_checks import unlike_sentences
-from paranmt_hf.corpus.release.release_run import ReleaseConfig
-from paranmt_hf.errors import InputError
 
 COLUMNS = {
     "one code": lambda row: "de",

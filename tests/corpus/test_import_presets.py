@@ -6,12 +6,12 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from paranmt_hf import PairSelection, TranslatorConfig
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.build import pivot_of
-from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.reading.pairs import Pairs
 from paranmt_hf.corpus.reading.readers import LineFiles
 from paranmt_hf.corpus.release.record import ReleaseRecord
-from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from tests.refused import refused
 from tests.toys import FakeTranslatorConfig, make, rows_of
 

@@ -9,10 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import ClassLabel, Dataset, Features, Value
 
+from paranmt_hf import PairSelection, ReleaseConfig, import_pairs
 from paranmt_hf.cli import main
-from paranmt_hf.corpus.import_pairs import import_pairs
-from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
-from paranmt_hf.corpus.release.release_run import ReleaseConfig
+from paranmt_hf.corpus.reading.pairs import Pairs
 from tests.cli.commands import SMALL
 from tests.refused import refused
 

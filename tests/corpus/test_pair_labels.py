@@ -8,11 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paranmt_hf import Lexicon, PairSelection, distill
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.reading.labels import paraphrase_labels
-from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
-from paranmt_hf.distillation.distill import distill
-from paranmt_hf.lexicon.lexicon import Lexicon
+from paranmt_hf.corpus.reading.pairs import Pairs
 from tests.cli.commands import SMALL
 from tests.refused import refused
 

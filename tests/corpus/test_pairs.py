@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
+from paranmt_hf import InputError, PairSelection
+from paranmt_hf.corpus.reading.pairs import Pairs
 from paranmt_hf.corpus.release.release import write_release
 from paranmt_hf.corpus.statistics.draws import draw_bound, lottery
-from paranmt_hf.errors import InputError
 from tests.corpus.release.test_release import make_rows
 from tests.refused import refused
 
@@ -215,6 +215,15 @@ def test_columns_of_one_name_are_refused_if_they_are_read(tmp_path, twice, every
         Pairs([path], PairSelection(), all_columns=everything)
     if twice == "extra":
         assert len(list(Pairs([path], PairSelection()).batches())) == 1
+
+
+def test_truncated_and_damaged_files(tmp_path, file):
+    content = file.read_bytes()
+    (tmp_path / "cut.parquet").write_bytes(content[: len(content) // 2])
+    (tmp_path / "bad.parquet").write_bytes(content[:4] + bytes(56) + content[60:])
+    for name in ("cut.parquet", "bad.parquet"):
+        with refused(path=tmp_path / name):
+            read(tmp_path / name)
 
 
 def test_identity_tells_sources_and_choices_apart(tmp_path, file):

@@ -6,7 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
+from paranmt_hf import PairSelection
+from paranmt_hf.corpus.reading.pairs import Pairs
 from paranmt_hf.corpus.reading.phrases import holds_sentences, looks_like_sentences
 from tests.refused import refused
 

@@ -13,15 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from paranmt_hf import ReleaseFilter, build, select
 from paranmt_hf.apps.annotate.sample import AnnotationConfig, draw_sample
-from paranmt_hf.corpus.build import build
 from paranmt_hf.corpus.reading.readers import LineFiles
 from paranmt_hf.corpus.release.publish import check_release
 from paranmt_hf.corpus.release.release import read_tables, release_files
 from paranmt_hf.corpus.release.schema import row_numbers
 from paranmt_hf.corpus.score import rescore
-from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
-from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.corpus.statistics.sampling import draw, open_corpus
 from paranmt_hf.corpus.translation import engines
 from paranmt_hf.corpus.translation.translator import Translations

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from paranmt_hf import SentenceEncoder, StaticEncoder, import_pairs
+from paranmt_hf import SentenceEncoder, StaticEncoder, import_pairs, load
 from paranmt_hf.corpus.scoring.scores import cosines, paraphrase_scores, score_pairs
 from paranmt_hf.encoders.named_encoder import NamedEncoder, word_table
 from paranmt_hf.encoders.saving import save
@@ -98,6 +98,20 @@ def test_any_sentence_transformer_scores(tmp_path):
     assert built.record.settings["scorer"]["name"] == "encoder"
 
 
+def test_scorer_with_code_of_its_own_is_refused(tmp_path):
+    SentenceTransformer(modules=[foreign_table(["[UNK]", "a"], np.eye(2, dtype=np.float32))]).save_pretrained(
+        str(tmp_path)
+    )
+    (tmp_path / "evil.py").write_text("raise SystemExit('code ran')")
+    modules = tmp_path / "modules.json"
+    modules.write_text(modules.read_text().replace("sentence_transformers.", "evil."))
+    with refused():
+        NamedEncoder(str(tmp_path)).load()
+    modules.unlink()
+    with refused():
+        NamedEncoder(str(tmp_path)).load()
+
+
 def test_names(tmp_path, monkeypatch):
     """A file is one of word vectors, and a folder stays a folder, whatever characters its name has."""
     folder = tmp_path / "a@b"
@@ -129,6 +143,9 @@ def test_default_scorer_is_the_encoder_of_the_package():
     unnamed, named = NamedEncoder.of(None), NamedEncoder("small")
     assert unnamed.identity == named.identity
     assert unnamed.identity["name"] == "small (an encoder of paranmt-hf)"
+    # An average scores without torch.
+    assert isinstance(unnamed.load(), StaticEncoder)
+    np.testing.assert_array_equal(unnamed.load().encode(SENTENCES), load().encode(SENTENCES))
     near, far = (np.dot(*unnamed.load().encode(pair)) for pair in (["a dog", "the dog"], ["a dog", "my tax"]))
     assert near > far
 

@@ -8,11 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf import evaluate
+from paranmt_hf import InputError, evaluate, load
 from paranmt_hf.cli import main
-from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation import speed as module
 from paranmt_hf.evaluation.results import Evaluation, read_results
 from paranmt_hf.evaluation.speed import encoding_speed

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paranmt_hf import load
 from paranmt_hf.cli import main
-from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.mteb import evaluate_mteb, find_tasks, model_meta, with_local_data

@@ -8,7 +8,7 @@ import torch
 from datasets import Dataset
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from paranmt_hf.evaluation.evaluator import StsEvaluator
+from paranmt_hf import StsEvaluator
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import read_sts
 from tests.evaluation.toys import PLANE, write_benchmark, write_senteval

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.errors import InputError
+from paranmt_hf import InputError
 from paranmt_hf.evaluation.sts_data import read_scored_pairs, read_sts
 
 LEFT = ["A plane is taking off.", 'He said "no" to it.', "A man, a plan."]

@@ -3,17 +3,9 @@
 import numpy as np
 import pytest
 
+from paranmt_hf import evaluate
 from paranmt_hf.evaluation.correlation import pearson, spearman
-from paranmt_hf.evaluation.paper_tables import (
-    PARAGRAM_SETS,
-    SEMEVAL_SETS,
-    TABLES,
-    TASK_SYSTEMS,
-    paragram_table,
-    sent2vec_table,
-)
-from paranmt_hf.evaluation.sts import evaluate_sts
-from paranmt_hf.evaluation.sts_data import read_sts, sets_of
+from paranmt_hf.evaluation.sts_data import read_sts
 from tests.evaluation.toys import DIAGONAL, SICK_HEADER, Plane, write, write_senteval
 from tests.refused import refused
 
@@ -58,7 +50,7 @@ def test_sick_and_pit(data):
     assert (pit.name, pit.gold.tolist(), pit.right) == ("Twitter", [5, 2, 1, 0], ["x", "y", "d", "w"])
     assert {each.name for each in read_sts(data)} == {"SICK", "Twitter"}, "as folders in a folder"
     with refused():
-        sets_of([data / "sick", data / "sick"])
+        evaluate(Plane(), data=[data / "sick", data / "sick"])
 
 
 def test_damaged_sick_and_pit(data):
@@ -80,15 +72,19 @@ def test_damaged_sick_and_pit(data):
         read_sts(data / "pit")
 
 
+def table_of(data, name, models=("plane",)):
+    """A table of `evaluate`: its rows by their first cell, the first of which has the heading, and what is below."""
+    found = evaluate(dict.fromkeys(models, Plane()), data=data, tables=[name], bootstrap=0).summary()
+    (text,) = [block for block in found.split("\n\n") if "STS12 mean" in block or "Average of STS14" in block]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.split("\n")]
+    missing = [block for block in found.split("\n\n") if block.startswith("Missing in the data")]
+    return {row[0]: row[1:] for row in rows}, "".join(missing)
+
+
 def test_the_table_of_22_sets(data):
-    assert len(PARAGRAM_SETS) == 22
-    sets = sets_of([data / "sts", data / "sick", data / "pit"])
-    result = evaluate_sts(Plane(), sets, name="plane", bootstrap=0)
-    text = paragram_table([result, result])
-    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.split("\n")]
-    rows = {line[0]: line[1:] for line in lines}
+    rows, missing = table_of([data / "sts", data / "sick", data / "pit"], "paragram", ("one", "two"))
     first, second = (100 * pearson(COSINES, gold) for gold in ([5, 1, 2, 0], [0, 1, 2, 0]))
-    assert lines[0][1:] == ["50 %", "75 %", "best", "plane", "plane"]
+    assert rows["Pearson x 100"] == ["50 %", "75 %", "best", "one", "two"]
     assert rows["STS12 MSRpar"] == ["51.5", "57.6", "73.4"] + [f"{first:.1f}"] * 2
     assert rows["STS12 MSRvid"] == ["75.5", "80.3", "88.0"] + [f"{second:.1f}"] * 2
     assert rows["STS12 SMTeuroparl"] == ["44.4", "48.1", "56.7"] + ["missing"] * 2
@@ -99,23 +95,18 @@ def test_the_table_of_22_sets(data):
     fourth, pit = (100 * pearson(COSINES, gold) for gold in ([5, 1, 2, 3], [5, 2, 1, 0]))
     assert rows["Twitter"][3:] == [f"{pit:.1f}"] * 2
     assert rows["Mean, 6 of 22 sets"][3:] == [f"{(first + second + first + fourth + 100 + pit) / 6:.1f}"] * 2
-    assert "\n\nMissing in the data: STS12 SMTeuroparl, STS12 surprise.OnWN," in text and "Twitter." not in text
-
-
-def test_the_systems_of_the_tasks():
-    """The means that table 2 of arXiv:1511.08198 prints for each year."""
+    assert missing.startswith("Missing in the data: STS12 SMTeuroparl, STS12 surprise.OnWN,")
+    assert "Twitter." not in missing
+    # The means of the systems that table 2 of arXiv:1511.08198 prints for each year.
     printed = {"STS12": (54.5, 59.5, 70.3), "STS13": (45.3, 51.4, 65.3), "STS14": (64.7, 71.4, 76.7)}
     for year, means in {**printed, "STS15": (70.2, 75.8, 80.2)}.items():
-        systems = np.array([values for title, values in TASK_SYSTEMS.items() if title.startswith(year)])
-        assert np.abs(systems.mean(axis=0) - means).max() < 0.06
-    assert len(SEMEVAL_SETS) == 20
+        systems = [row[:3] for title, row in rows.items() if title.startswith(year) and " mean" not in title]
+        assert np.abs(np.array(systems, float).mean(axis=0) - means).max() < 0.06
 
 
 def test_the_table_of_sent2vec(data):
-    sets = sets_of([data / "sts", data / "sick"])
-    text = sent2vec_table([evaluate_sts(Plane(), sets, name="plane", bootstrap=0)])
-    header, _, row = ([cell.strip() for cell in line.strip("|").split("|")] for line in text.split("\n")[:3])
-    cells = dict(zip(header, row, strict=True))
+    rows, missing = table_of([data / "sts", data / "sick"], "sent2vec")
+    cells = dict(zip(rows["Spearman / Pearson"], rows["plane"], strict=True))
 
     def cell(gold, cosines=COSINES):
         return 100 * spearman(cosines, gold), 100 * pearson(cosines, gold)
@@ -128,28 +119,25 @@ def test_the_table_of_sent2vec(data):
     # Of the first version, over the sets of 2014 alone.
     average = [sum(each) / 2 for each in zip(news, words, strict=True)]
     assert cells["Average of STS14, 2 of 6 sets (version 1)"] == "{:.1f} / {:.1f}".format(*average)
-    assert list(cells).index("Average of STS14, 2 of 6 sets (version 1)") == 7
+    assert list(cells).index("Average of STS14, 2 of 6 sets (version 1)") == 6
     assert cells["Forum"] == cells["Images"] == "missing"
     assert cells["SICK train"] == cells["SICK test"] == "100.0 / 100.0"
-    assert text.endswith("Missing in the data: STS14 deft-forum, STS14 tweet-news, STS14 images, STS14 headlines.")
+    assert missing == "Missing in the data: STS14 deft-forum, STS14 tweet-news, STS14 images, STS14 headlines."
 
 
 def test_one_part_of_sick_is_not_both(data):
     """With the test part alone the column of both, and its part of the mean, are missing."""
     (data / "sick" / "SICK_train.txt").unlink()
-    result = evaluate_sts(Plane(), sets_of([data / "sts", data / "sick"]), name="plane", bootstrap=0)
-    text = sent2vec_table([result])
-    header, _, row = ([cell.strip() for cell in line.strip("|").split("|")] for line in text.split("\n")[:3])
-    cells = dict(zip(header, row, strict=True))
+    rows, missing = table_of([data / "sts", data / "sick"], "sent2vec")
+    cells = dict(zip(rows["Spearman / Pearson"], rows["plane"], strict=True))
     assert cells["SICK train + test"] == cells["SICK train"] == "missing"
     assert cells["SICK test"] == "100.0 / 100.0"
     assert "Mean of 2" in cells
-    assert text.endswith("SICK, SICK train.")
+    assert missing.endswith("SICK, SICK train.")
 
 
-def test_without_any_of_the_sets(data):
+@pytest.mark.parametrize("name", ["paragram", "sent2vec"])
+def test_without_any_of_the_sets(data, name):
     write(data / "own.tsv", ["\t".join(row) for row in ROWS])
-    result = evaluate_sts(Plane(), data / "own.tsv", name="plane", bootstrap=0)
-    assert all("Mean" in table([result]) and "missing" in table([result]) for table in TABLES.values())
-    with refused():
-        paragram_table([])
+    rows, missing = table_of(data / "own.tsv", name)
+    assert "missing" in str(rows) and missing.startswith("Missing in the data: ")

@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from paranmt_hf import Results, StaticEncoder, evaluate
 from paranmt_hf.encoders.named_encoder import word_table
-from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.evaluation.correlation import pearson, spearman
-from paranmt_hf.evaluation.results import Evaluation, Results, compare, difference_table
+from paranmt_hf.evaluation.results import Evaluation
 from paranmt_hf.evaluation.similarities import pair_cosines
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT, StsSet, development_set
@@ -160,11 +160,11 @@ def test_tables():
         assert written.splitlines()[2].split() == [
             *("|", "STS12", "a\\|b", "|", "5", "|", figure, "|", f"{100 * one['spearman']:.1f}", "|")
         ]
-    assert compare([result]).splitlines()[2].split() == ["|", "plane", "|", figure, "|", figure, "|"]
-    assert compare([result, result]).count(figure) == 4
+    compared = Evaluation([result, result]).summary().split("\n\n")[-1]
+    assert [line.split() for line in compared.splitlines()[2:]] == [["|", "plane", "|", figure, "|", figure, "|"]] * 2
     sets = [sts_set(f"s{number}", GOOD) for number in range(13)]
     many = evaluate_sts(Plane(), sets, name="plane", bootstrap=0)
-    lines = compare([many, many]).splitlines()
+    lines = Evaluation([many, many]).summary().split("\n\n")[-1].splitlines()
     assert len(lines) == 15 and lines[2].split()[:4] == ["|", "s0", "|", f"{100 * many.value('s0'):.1f}"]
 
 
@@ -178,16 +178,17 @@ def test_differences_between_models():
     assert expected > 1
     found = Evaluation([first, second, first]).mean_absolute_differences()
     assert found == pytest.approx(np.array([[0, expected, 0], [expected, 0, expected], [0, expected, 0]]))
-    lines = [line.split()[1::2] for line in difference_table([first, second]).splitlines()]
+    printed = evaluate({"one": Plane(), "two": Plane({**PLANE, "y": [-1, 0]})}, data=sets, bootstrap=0).summary()
+    (table,) = [block for block in printed.split("\n\n") if "Mean absolute difference" in block]
+    lines = [line.split()[1::2] for line in table.splitlines()]
     assert lines[2:] == [["one", "0.0", f"{expected:.1f}"], ["two", f"{expected:.1f}", "0.0"]]
     with refused():
         Evaluation([evaluate_sts(Plane(), sets[2:], bootstrap=0)]).mean_absolute_differences()
     other = evaluate_sts(Plane(), sets[:1], bootstrap=0)
-    for function in (difference_table, compare):
-        with refused():
-            function([first, other])
-        with refused():
-            function([])
+    with refused():
+        Evaluation([first, other]).summary()
+    with refused():
+        Evaluation([]).mean_absolute_differences()
 
 
 RECORDED_YEARS = [47.08, 41.37, 47.12]

@@ -7,8 +7,8 @@ import pytest
 
 from paranmt_hf import evaluate_transfer
 from paranmt_hf.evaluation.correlation import spearman
-from paranmt_hf.evaluation.results import Results, Row, compare
-from paranmt_hf.evaluation.transfer import _VectorStore, averages
+from paranmt_hf.evaluation.results import Evaluation
+from paranmt_hf.evaluation.transfer import _VectorStore
 from paranmt_hf.evaluation.transfer_data import TASKS, TaskPart, TransferTask, read_tasks
 from paranmt_hf.evaluation.transfer_heads import TransferConfig
 from paranmt_hf.evaluation.word_averages import WordAverage
@@ -95,48 +95,19 @@ def test_the_cosine_of_sick_needs_no_head(folder):
     assert record.value("SICK-R", "cosine_spearman") == pytest.approx(spearman(cosines, gold), abs=1e-9)
 
 
-def task(name, accuracy, **others):
-    return Row(name=name, values={"accuracy": accuracy, "dev": 0.5, **others}, items=1010)
-
-
-def record_of(tasks, **changes):
-    return replace(Results(kind="transfer", model="m", tables={"Task": tasks, "Mean": averages(tasks)}), **changes)
-
-
-def test_averages_by_hand():
-    six = {"MR": 0.7, "CR": 0.8, "SUBJ": 0.9, "MPQA": 0.8, "TREC": 0.6, "MRPC": 0.7}
-    tasks = [task(name, value) for name, value in six.items()]
-
-    def means(tasks):
-        return {row.name: row.main for row in averages(tasks)}
-
-    assert means(tasks) == {"Mean of 6": pytest.approx(0.75)}
-    assert means([*tasks, task("SST2", 0.4)]) == {"Mean of 6": pytest.approx(0.75), "Mean of 7": pytest.approx(0.7)}
-    assert means(tasks[1:]) == {}
-    # Other tasks do not count.
-    assert means([*tasks, task("SICK-E", 0)])["Mean of 6"] == pytest.approx(0.75)
-
-
-def test_tables():
-    record = record_of([task("MR", 0.7126), task("MRPC", 0.7, f1=0.8)], notes=["MR: all has too few."])
-    assert [line.split() for line in record.text().split("\n")] == [
-        "| Task | Items | Accuracy | Dev | F1 |".split(),
-        "| ---- | ----: | -------: | ---: | ---: |".split(),
-        "| MR | 1,010 | 71.3 | 50.0 | |".split(),
-        "| MRPC | 1,010 | 70.0 | 50.0 | 80.0 |".split(),
-        [],
-        "MR: all has too few.".split(),
-    ]
-    lines = [line.split() for line in compare([record, replace(record, model="other")]).split("\n")]
-    assert lines[2:] == ["| m | 71.3 | 70.0/80.0 |".split(), "| other | 71.3 | 70.0/80.0 |".split()]
-
-
-def test_the_whole_table_has_both_averages(evaluated):
+def test_averages_and_tables(evaluated):
     _, record = evaluated
-    header, _, figures = (line.strip("| ").split("|") for line in compare([record]).split("\n"))
-    assert [cell.strip() for cell in header] == ["Model", *TASKS, "Mean of 6", "Mean of 7"]
-    both = f"{100 * record.value('MRPC'):.1f}/{100 * record.value('MRPC', 'f1'):.1f}"
-    assert both in [cell.strip() for cell in figures]
+    six = [record.value(name) for name in ("MR", "CR", "SUBJ", "MPQA", "TREC", "MRPC")]
+    assert record.value("Mean of 6") == pytest.approx(sum(six) / 6)
+    assert record.value("Mean of 7") == pytest.approx((sum(six) + record.value("SST2")) / 7)
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in record.text().split("\n")]
+    assert rows[0] == [*("Task", "Items", "Accuracy", "Dev", "F1", "Pearson", "Spearman", "MSE"), "Cosine, Spearman"]
+    both = [f"{100 * record.value('MRPC', measure):.1f}" for measure in ("accuracy", "dev", "f1")]
+    assert [row for row in rows if row[0] == "MRPC"] == [["MRPC", "80", *both, "", "", "", ""]]
+    compared = Evaluation([record, replace(record, model="other")]).summary().split("\n\n")[-1]
+    header, _, figures, other = ([cell.strip() for cell in line.split("|")[1:-1]] for line in compared.split("\n"))
+    assert header == ["Model", *TASKS, "Mean of 6", "Mean of 7"]
+    assert f"{both[0]}/{both[2]}" in figures and other[1:] == figures[1:]
 
 
 class Broken:

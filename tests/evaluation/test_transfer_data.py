@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paranmt_hf.errors import InputError
+from paranmt_hf import InputError
 from paranmt_hf.evaluation.transfer_data import TASKS, read_tasks
 from tests.evaluation.toys import MRPC_HEADER, SICK_HEADER, sentence, write, write_all
 from tests.refused import refused

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paranmt_hf.errors import InputError
+from paranmt_hf import InputError
 from paranmt_hf.evaluation.baselines import Bleu, Meteor, baseline
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts import evaluate_sts

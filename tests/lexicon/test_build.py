@@ -6,9 +6,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paranmt_hf import Lexicon
 from paranmt_hf.cli import main
 from paranmt_hf.lexicon import lexicon as lexicon_module
-from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig
+from paranmt_hf.lexicon.lexicon import LexiconConfig
 from paranmt_hf.lexicon.word_similarity import evaluate_lexicon
 from tests.cli.commands import fails
 from tests.lexicon.toys import Oracle, random_pairs, table

@@ -6,11 +6,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paranmt_hf import InputError, Lexicon
 from paranmt_hf.corpus.reading.phrases import read_word_scores
-from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.lexicon import pmi
-from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig, LexiconSettings, WordParaphrase, write_lexicon
+from paranmt_hf.lexicon.lexicon import LexiconConfig, LexiconSettings, WordParaphrase, write_lexicon
 from paranmt_hf.lexicon.word_similarity import (
     WordPair,
     WordSimilarity,

@@ -5,10 +5,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paranmt_hf import dedup
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.scoring.differences import Differences
-from paranmt_hf.search.dedup import DedupConfig, dedup
+from paranmt_hf.search.dedup import DedupConfig
 
 TEMPLATE = "The meeting of the team is on {} at {} {} in room {} of the main building."
 ROOMS = [

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf import DedupConfig, dedup
-from paranmt_hf.errors import InputError
+from paranmt_hf import DedupConfig, InputError, dedup
 from paranmt_hf.search.repeated_texts import Deduplication
 from tests.refused import refused
 

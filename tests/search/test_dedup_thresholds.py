@@ -4,7 +4,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.search.dedup import DedupConfig, dedup
+from paranmt_hf import dedup
+from paranmt_hf.search.dedup import DedupConfig
 from paranmt_hf.text.definitions import words
 
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)

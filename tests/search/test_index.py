@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paranmt_hf import SentenceIndex
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.reading.sentences import open_sentences
-from paranmt_hf.search.index import SentenceIndex
 from paranmt_hf.search.indexed_vectors import IndexConfig
 from paranmt_hf.search.storage import (
     StoredSentences,

@@ -6,13 +6,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from paranmt_hf import InputError, MineConfig, ReleaseConfig, mine_pairs
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.reading.sentences import open_sentences
 from paranmt_hf.corpus.release.record import ReleaseRecord
-from paranmt_hf.corpus.release.release_run import ReleaseConfig
-from paranmt_hf.errors import InputError
 from paranmt_hf.search import inverted_index
-from paranmt_hf.search.mine import MineConfig, Mining, mine_pairs
+from paranmt_hf.search.mine import Mining
 from tests.cli.commands import fails, recorded_options
 from tests.refused import refused
 from tests.search.toys import scorer, sentences

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from paranmt_hf import train
+from paranmt_hf import InputError, train
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.training import fit
 from paranmt_hf.training.device.engine import DeviceEngine
+from paranmt_hf.training.epochs import _ahead
+from tests.refused import refused
 from tests.training.toys import small
 
 CPU = torch.device("cpu")
@@ -73,3 +75,14 @@ def test_killed_and_resumed(tmp_path, data, gpu, killed_after):
     files = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "killed")]
     # The CPU adds in one order always; a GPU may not.
     assert files[0] == files[1]
+
+
+def test_items_are_made_ahead_in_order_and_errors_arrive():
+    def items():
+        yield from range(3)
+        raise InputError("the disk is gone")
+
+    ahead = _ahead(items())
+    assert [next(ahead) for _ in range(3)] == [0, 1, 2]
+    with refused():
+        next(ahead)

@@ -42,7 +42,9 @@ def test_killed_in_process_and_resumed(tmp_path, data, killed_after, caplog, mod
             train(data, tmp_path / "killed", **small(model, epochs=9))
     caplog.set_level("INFO")
     result = train(data, tmp_path / "killed", **settings)
-    assert killed or (f"continuing after {40 * after} pairs" in caplog.text) == (after > 0)
+    # The trainer saves after each mega-batch of four steps.
+    where = f"continuing after step {after // 4 * 4}" if killed else f"continuing after {40 * after} pairs"
+    assert (where in caplog.text) == (after > 0)
     assert weights_of(tmp_path / "whole") == weights_of(tmp_path / "killed")
     whole = json.loads((tmp_path / "whole" / "training.json").read_text())
     assert [list(loss) for loss in result.record.history.losses] == whole["history"]["losses"]

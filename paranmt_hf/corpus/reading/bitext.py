@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import pyarrow as pa
 
@@ -68,14 +69,17 @@ class TextInput(Settings):
             for name, path in sides.items():
                 _refuse_bitext(name, path)
             return LineFiles(sides)
-        files = [Path(one).expanduser() for one in self.data]
-        columns = dict(self.columns or {}) or _usual_columns(files, language)
-        if "reference" not in columns:
+        columns = dict(self.columns or {})
+        if columns and "reference" not in columns:
             raise InputError("`columns` must name reference, such as reference=text", option="columns")
         check_names(columns, ["source", "reference", "origin"])
         optional = columns.keys() & {"origin"}
+        usual = {"source": "source", "reference": "reference"}
+        files = [Path(one).expanduser() for one in self.data]
         if len(files) > 1 or files[0].is_file() or is_saved_dataset(files[0]):
-            return TableFiles(files, columns, optional=optional)
+            tables = [open_table(file, (columns or usual).values()) for file in files]
+            return TableFiles(tables, columns or _usual_columns(tables, language), optional=optional)
+        columns = columns or usual
         name, config, split = split_dataset(self.data[0])
         revision = None
         if not Path(name).expanduser().exists():
@@ -95,24 +99,22 @@ def _refuse_bitext(option: str, path: Path) -> None:
         )
 
 
-def _usual_columns(files: Sequence[Path], language: str) -> dict[str, str]:
-    """Find the columns of files where the user names none: those of the first; none may leave a choice."""
-    usual = {"source": "source", "reference": "reference"}
+def _usual_columns(tables: Sequence[Table], language: str) -> dict[str, str]:
+    """Find the columns of tables where the user names none: those of the first; none may leave a choice."""
     chosen = []
-    for file in files:
-        if file.is_file() or is_saved_dataset(file):
-            table = open_table(file, usual)
-            if isinstance(table, LanguageTable):
-                chosen.append(dict(zip(usual, table.pair_of(language), strict=True)))
-            elif not usual.keys() <= set(table.names):
-                raise _unnamed_sides(table, language)
-    return chosen[0] if chosen else usual
+    for table in tables:
+        if isinstance(table, LanguageTable):
+            source, reference = table.pair_of(language)
+            chosen.append({"source": source, "reference": reference})
+        elif not {"source", "reference"} <= set(table.names):
+            _refuse_unnamed(table, language)
+    return chosen[0] if chosen else {"source": "source", "reference": "reference"}
 
 
-def _unnamed_sides(table: Table, language: str) -> InputError:
-    """The error of a file without the columns `source` and `reference`; it says which to name, and how."""
+def _refuse_unnamed(table: Table, language: str) -> NoReturn:
+    """Reject a table without the columns `source` and `reference`; the error says which to name, and how."""
     if isinstance(table, PlainText):
-        return InputError(
+        raise InputError(
             f"{table.path} has one text on each line; give it as `reference`, and the other side of a bitext as "
             "`source`",
             option="data",
@@ -126,7 +128,7 @@ def _unnamed_sides(table: Table, language: str) -> InputError:
         sides = {"source": next(name for name in texts if name not in references), "reference": references[0]}
     named = shlex.quote(",".join(f"{side}={name}" for side, name in sides.items()))
     found = ", ".join(table.names) or f"numbers from 1 to {table.width}"
-    return InputError(
+    raise InputError(
         f"{table.path} has no columns source and reference; its columns are {found}. Name those of the bitext: "
         f"`columns` {named}; of text alone: `columns` reference=NAME",
         option="columns",

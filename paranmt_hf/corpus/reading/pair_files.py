@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,45 +39,22 @@ logger = logging.getLogger(__name__)
 BATCH_ROWS = 20_000
 
 
+@dataclass(frozen=True)
 class ParquetPairs:
-    """Parquet files of pairs: those of a corpus, of which its identity is `known`, or others.
+    """Parquet files of pairs, whose rows are read as they are."""
 
-    Attributes:
-        identity: What determines the rows, as JSON values.
-        has_free_columns: Whether its columns may have any names.
-        has_subsets: Whether it has configs.
-        has_phrases: Whether it holds phrases.
-    """
-
-    has_phrases = False
-
-    def __init__(self, files: Sequence[Path], wanted: WantedColumns, known: Mapping[str, Any] | None = None) -> None:
-        self.has_subsets = known is not None
-        self.has_free_columns = not self.has_subsets
-        self._everything = wanted.everything
-        if self.has_subsets:
-            wanted = replace(wanted, given={})
-        self._columns = {file: _columns_of(file, wanted) for file in files}
-        if not sum(pq.read_metadata(file).num_rows for file in files):
-            raise InputError(
-                f"{', '.join(map(str, files))}: expected pairs, but there are no rows; make the data again",
-                path=files[0] if files else None,
-            )
-        # Hashed when all are known to be readable.
-        self.identity: Any = known if self.has_subsets else [describe(file) for file in files]
-
-    @property
-    def columns(self) -> list[str]:
-        """Our names of the columns that are read, in order."""
-        return sorted({name for columns in self._columns.values() for name in columns})
+    columns: Mapping[Path, Mapping[str, str]]  # Of each file our names of the columns that are read, and its own
+    everything: bool  # Whether its other columns are read too
+    identity: Any  # What determines the rows, as JSON values
+    options: tuple[str, ...]  # Which of `subset`, `ppdb_score` and `columns` it can use
 
     def tables(self, report: Report, *, rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
         """Read tables of at most `rows` rows, with labels as int32; `report` is not used."""
-        for file, columns in self._columns.items():
+        for file, columns in self.columns.items():
             first = 0
             with open_parquet(file) as opened:
                 names = {theirs: name for name, theirs in columns.items()}
-                if self._everything:
+                if self.everything:
                     # A column whose name another one gets is not read.
                     kept = [name for name in opened.schema_arrow.names if name in names or name not in columns]
                     names = {name: names.get(name, name) for name in kept}
@@ -92,29 +69,33 @@ class ParquetPairs:
                     yield table
 
 
-def _columns_of(file: Path, wanted: WantedColumns) -> dict[str, str]:
-    """Find the columns of a Parquet file that are read, and check their types."""
-    table, schema = ParquetTable.open(file), read_schema(file)
-    columns = {name: table.names[table.position(theirs)] for name, theirs in pair_columns(table, wanted).items()}
-    if inside := [theirs for theirs in columns.values() if theirs not in schema.names]:
-        raise unknown_columns(file, schema.names, inside)
-    if wanted.everything:
-        check_unique(schema, schema.names, file)
-    renamed = [schema.field(theirs).with_name(name) for name, theirs in columns.items() if name != LABEL]
-    check_types(pa.schema(renamed), list(columns), file)
-    if LABEL in columns:
-        check_label_names(table.label_names(columns[LABEL]), columns[LABEL], file)
-    return columns
+def _columns_of(files: Sequence[Path], wanted: WantedColumns) -> dict[Path, dict[str, str]]:
+    """Find the columns of Parquet files that are read, and check their types."""
+    found: dict[Path, dict[str, str]] = {}
+    for file in files:
+        table, schema = ParquetTable.open(file), read_schema(file)
+        columns = {name: table.names[table.position(theirs)] for name, theirs in pair_columns(table, wanted).items()}
+        if inside := [theirs for theirs in columns.values() if theirs not in schema.names]:
+            raise unknown_columns(file, schema.names, inside)
+        if wanted.everything:
+            check_unique(schema, schema.names, file)
+        renamed = [schema.field(theirs).with_name(name) for name, theirs in columns.items() if name != LABEL]
+        check_types(pa.schema(renamed), list(columns), file)
+        if LABEL in columns:
+            check_label_names(table.label_names(columns[LABEL]), columns[LABEL], file)
+        found[file] = columns
+    if not any(pq.read_metadata(file).num_rows for file in files):
+        raise InputError(
+            f"{', '.join(map(str, files))}: expected pairs, but there are no rows; make the data again", path=files[0]
+        )
+    return found
 
 
 class ReadPairs:
     """Pairs of a reader: phrases, tables, or a dataset on the Hub that is not a corpus; see `ParquetPairs`."""
 
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self.has_phrases = isinstance(reader, PhraseFiles)
-        self.has_free_columns = not self.has_phrases
-        self.has_subsets = isinstance(reader, HubDataset)
+    def __init__(self, reader: Reader, options: tuple[str, ...]) -> None:
+        self._reader, self.options = reader, options
 
     @property
     def identity(self) -> dict[str, object]:
@@ -125,7 +106,7 @@ class ReadPairs:
         """Read tables of at most `rows` rows; `report` counts the rows that are left out."""
         for batch in self._reader.batches(report, rows=rows):
             table = pa.Table.from_batches([batch])
-            if self.has_phrases:
+            if isinstance(self._reader, PhraseFiles):
                 # The score of PPDB is that of pairs, and phrases without a relation, or merely related, are
                 # paraphrases.
                 table = table.rename_columns(["para_score" if name == SCORE else name for name in table.column_names])
@@ -154,7 +135,7 @@ def open_pairs(
     if path.is_dir() and ((path / RELEASE_RECORD).exists() or not any(path.glob("*.parquet"))):
         return _open_release(path, wanted, subset)
     if path.is_dir():
-        return ParquetPairs(sorted(path.glob("*.parquet")), wanted)
+        return _open_parquet(sorted(path.glob("*.parquet")), wanted)
     if is_on_hub(source):
         return _open_hub(*split_revision(source), wanted, subset)
     if not path.exists() and path.suffix.lower() not in FILE_SUFFIXES:
@@ -165,22 +146,48 @@ def open_pairs(
         )
     kind = find_format(path)
     if kind is PlainText:
-        return ReadPairs(_open_phrases(path, wanted, score))
+        return ReadPairs(_open_phrases(path, wanted, score), ("ppdb_score",))
     if kind is ParquetTable and set(wanted.given.values()) <= set(read_schema(path).names):
-        return ParquetPairs([path], wanted)
+        return _open_parquet([path], wanted)
     return _open_table(path, wanted)
 
 
 def _open_release(path: Path, wanted: WantedColumns, subset: str) -> ParquetPairs:
-    """Open the folder of a corpus."""
-    if subset not in FOLDERS:
-        raise InputError(f"`subset` must be one of {', '.join(FOLDERS)}, not {subset!r}", option="subset")
-    files = release_files(path, subset)
-    known: dict[str, Any] = {"release": path.resolve().name, **language_of(path)}
-    pairs = ParquetPairs(files, wanted, known)
-    columns = None if wanted.everything else pairs.columns
-    pairs.identity = known | content_of(path, files, subset, columns)
-    return pairs
+    """Open the folder of a corpus.
+
+    Its record has a checksum of each column, so that a column that it gets later does not change what its other
+    columns determine.
+    """
+    files = release_files(path, subset, option="subset")
+    columns = _columns_of(files, replace(wanted, given={}))
+    identity: dict[str, Any] = {"release": path.resolve().name}
+    if not (path / RELEASE_RECORD).is_file():
+        identity["files"] = {file.relative_to(path).as_posix(): checksum(file) for file in files}
+        return ParquetPairs(columns, wanted.everything, identity, ("subset",))
+    record = read_record(path, [subset])
+    identity |= _language_of(record)
+    config = record.configs[subset]
+    names = sorted(set().union(*columns.values()))
+    if wanted.everything or not set(names) <= config.columns.keys():
+        identity["files"] = dict(config.files)
+    else:
+        identity["columns"] = {name: config.columns[name] for name in names}
+    return ParquetPairs(columns, wanted.everything, identity, ("subset",))
+
+
+def _language_of(record: ReleaseRecord) -> dict[str, str]:
+    """Entry `language` of the identity of a corpus; empty for English."""
+    return {} if record.language == ENGLISH else {"language": record.language}
+
+
+def _open_parquet(files: Sequence[Path], wanted: WantedColumns) -> ParquetPairs:
+    """Open Parquet files that are no corpus; copies of a file are equal, whatever their dates."""
+    columns = _columns_of(files, wanted)
+    identity = []
+    for file in files:
+        size, rows = file.stat().st_size, pq.read_metadata(file).num_rows
+        identity.append(f"{file.name} {size} bytes, {rows} rows, sha256:{checksum(file)}")
+    return ParquetPairs(columns, wanted.everything, identity, ("columns",))
 
 
 def _open_table(path: Path, wanted: WantedColumns) -> ReadPairs:
@@ -188,7 +195,7 @@ def _open_table(path: Path, wanted: WantedColumns) -> ReadPairs:
     table = open_table(path, wanted.given.values() or SIDES)
     columns = pair_columns(table, wanted)
     numbers = columns.keys() - {*SIDES, LABEL}
-    return ReadPairs(TableFiles([table], columns, numbers=numbers, optional=numbers))
+    return ReadPairs(TableFiles([table], columns, numbers=numbers, optional=numbers), ("columns",))
 
 
 def _open_phrases(path: Path, wanted: WantedColumns, score: str | None) -> PhraseFiles:
@@ -221,45 +228,17 @@ def _open_phrases(path: Path, wanted: WantedColumns, score: str | None) -> Phras
 
 def _open_hub(name: str, revision: str | None, wanted: WantedColumns, subset: str) -> ParquetPairs | ReadPairs:
     """Open a dataset on the Hub: a corpus is downloaded and verified, any other is streamed."""
-    if subset in FOLDERS and (fetched := fetch_release(name, revision, subset)) is not None:
-        files, commit = fetched
-        # A config is a folder of the corpus.
-        language = language_of(files[0].parent.parent) if files else {}
-        return ParquetPairs(files, wanted, {"dataset": name, "revision": commit, **language})
+    if subset in FOLDERS and (found := fetch_release(name, revision, subset)) is not None:
+        own = _columns_of(found.files, replace(wanted, given={}))
+        return ParquetPairs(own, wanted.everything, found.identity | _language_of(found.record), ("subset",))
     config = None if subset == "default" else subset
     known = HubDataset(name, {}, config=config, revision=revision).column_names()
     columns = wanted.among(known)
     if missing := [column for column in columns.values() if column.split(".")[0] not in known]:
         raise unknown_columns(name, known, missing)
     numbers = columns.keys() - {*SIDES, LABEL}
-    return ReadPairs(HubDataset(name, columns, config=config, revision=revision, numbers=numbers))
-
-
-def content_of(release: Path, files: Sequence[Path], subset: str, columns: Sequence[str] | None) -> dict[str, Any]:
-    """Checksums of the `columns` of a config of a corpus by its record; of its files if that has none, or for None.
-
-    A column that a corpus gets later does not change what its other columns determine.
-    """
-    if not (release / RELEASE_RECORD).is_file():
-        return {"files": {file.relative_to(release).as_posix(): checksum(file) for file in files}}
-    config = read_record(release, [subset]).configs[subset]
-    if columns is None or not set(columns) <= config.columns.keys():
-        return {"files": dict(config.files)}
-    return {"columns": {name: config.columns[name] for name in columns}}
-
-
-def language_of(release: Path) -> dict[str, str]:
-    """Entry `language` of the identity of a corpus; empty for English or without a record."""
-    if not (release / RELEASE_RECORD).is_file():
-        return {}
-    language = ReleaseRecord.read(release).language
-    return {} if language == ENGLISH else {"language": language}
-
-
-def describe(file: Path) -> str:
-    """Identify a Parquet file by its name and content; copies are equal, whatever their dates."""
-    size, rows = file.stat().st_size, pq.read_metadata(file).num_rows
-    return f"{file.name} {size} bytes, {rows} rows, sha256:{checksum(file)}"
+    reader = HubDataset(name, columns, config=config, revision=revision, numbers=numbers)
+    return ReadPairs(reader, ("subset", "columns"))
 
 
 def languages(data: Mapping[str, Any]) -> list[str]:

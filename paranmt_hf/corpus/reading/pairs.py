@@ -84,7 +84,6 @@ class PairSelection(Settings):
 # Why pairs are left out, in the order of reports; others, such as `dropped as empty`, are counted by the readers.
 OUTSIDE, WITHOUT_TEXT = "outside the chosen ranges", "without text on a side"
 OTHER, EXCLUDED = "labelled as no paraphrases", "with an excluded sentence"
-REASONS = (OUTSIDE, WITHOUT_TEXT, OTHER, UNLABELLED, EXCLUDED)
 
 
 class Pairs:
@@ -130,18 +129,18 @@ class Pairs:
         self._sources = [
             open_pairs(str(source), wanted, subset=selection.subset, score=selection.ppdb_score) for source in sources
         ]
-        for option, is_given, has_use, use in (
-            ("subset", selection.subset != "default", "has_subsets", "corpora and datasets on the Hub"),
-            ("ppdb_score", selection.ppdb_score, "has_phrases", "files of PPDB"),
-            ("columns", self._columns, "has_free_columns", "files whose columns have names of their own"),
+        for option, is_given, use in (
+            ("subset", selection.subset != "default", "corpora and datasets on the Hub"),
+            ("ppdb_score", selection.ppdb_score, "files of PPDB"),
+            ("columns", self._columns, "files whose columns have names of their own"),
         ):
-            if is_given and not any(getattr(source, has_use) for source in self._sources):
+            if is_given and not any(option in source.options for source in self._sources):
                 names = ", ".join(map(str, sources))
                 raise InputError(f"`{option}` is for {use}, and {names} is none; leave it out", option=option)
 
     def _forget_counts(self) -> None:
         self.read = 0
-        self._left_out = Counter[str](dict.fromkeys(REASONS, 0))
+        self._left_out = Counter[str](dict.fromkeys((OUTSIDE, WITHOUT_TEXT, OTHER, UNLABELLED, EXCLUDED), 0))
 
     @property
     def left_out_by(self) -> dict[str, int]:

@@ -15,7 +15,6 @@ from paranmt_hf.corpus.reading.hub_dataset import HubDataset, is_on_hub
 from paranmt_hf.corpus.reading.normalisation import decode, normalise
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.readers import LineFiles, Reader, Report, TableFiles
-from paranmt_hf.corpus.reading.tables import Table
 from paranmt_hf.corpus.release.release import checked_files, fetch_release
 from paranmt_hf.corpus.release.schema import SIDES
 from paranmt_hf.errors import InputError
@@ -38,31 +37,12 @@ def open_sentences(path: str | Path, column: str | None = None, option: str = "c
         option: Name of the option for the column, in errors.
     """
     path = Path(path).expanduser()
-    if _is_corpus(path):
-        return _of_corpus(path, column or SIDES[0], option)
-    table = open_table(path, [] if column is None else [column])
-    if not isinstance(table, PlainText):
-        return TableFiles([table], {SENTENCE: table.text_column(column, option)})
-    if column is not None:
+    (reader,) = _of_path(path, None if column is None else [column], option, sides=SIDES[:1])
+    if column is not None and isinstance(reader, LineFiles):
         raise InputError(
             f"{path} is a text file, which has no columns; leave `{option}` out", path=path, option=option
         )
-    return LineFiles({SENTENCE: path})
-
-
-def _is_corpus(path: Path) -> bool:
-    check_regular(path)
-    return path.is_dir() and not is_saved_dataset(path)
-
-
-def _of_corpus(path: Path, column: str, option: str | None) -> Reader:
-    """Open a side of a corpus."""
-    files = checked_files(path)
-    if column not in SIDES:
-        raise InputError(
-            f"{path}: a corpus has the sides {' and '.join(SIDES)}, not {column!r}", path=path, option=option
-        )
-    return TableFiles(files, {SENTENCE: column})
+    return reader
 
 
 def all_lines(sentences: Reader) -> Iterator[pa.Array]:
@@ -152,29 +132,36 @@ class SentenceSources:
                 yield pa.table({SENTENCE: batch[SENTENCE], TRANSLATION: batch[read]})
 
 
-def _of_path(path: Path, columns: Sequence[str] | None, option: str | None) -> list[Reader]:
-    """Open the sentences of a file or a folder."""
-    if _is_corpus(path):
-        return [_of_corpus(path, column, option) for column in columns or SIDES]
+def _of_path(
+    path: Path, columns: Sequence[str] | None, option: str | None, *, sides: Sequence[str] = SIDES
+) -> list[Reader]:
+    """Open the sentences of a file or a folder, of pairs those of some `sides`; `option` is what names `columns`."""
+    check_regular(path)
+    if path.is_dir() and not is_saved_dataset(path):
+        files = checked_files(path)
+        if unknown := [column for column in columns or () if column not in SIDES]:
+            raise InputError(
+                f"{path}: a corpus has the sides {' and '.join(SIDES)}, not {unknown[0]!r}", path=path, option=option
+            )
+        return [TableFiles(files, {SENTENCE: column}) for column in columns or sides]
     table = open_table(path, columns or [])
     if isinstance(table, PlainText):
         return [LineFiles({SENTENCE: path})]
-    if columns is None and _has(table, SENTENCE, TRANSLATION) and not _has(table, *SIDES):
-        return [TableFiles([table], {SENTENCE: SENTENCE, TRANSLATION: TRANSLATION})]
+    if columns is None and sides == SIDES:
+        if set(SIDES) <= set(table.names):
+            columns = SIDES
+        elif {SENTENCE, TRANSLATION} <= set(table.names):
+            return [TableFiles([table], {SENTENCE: SENTENCE, TRANSLATION: TRANSLATION})]
     if columns is None:
-        columns = SIDES if _has(table, *SIDES) else [table.text_column(None, option)]
+        columns = [table.text_column(None, option)]
     return [TableFiles([table], {SENTENCE: table.text_column(column, option)}) for column in columns]
-
-
-def _has(table: Table, *names: str) -> bool:
-    return set(names) <= set(table.names)
 
 
 def _of_hub(source: str, columns: Sequence[str] | None, option: str | None) -> Sequence[Reader]:
     """Open the sentences of a corpus or another dataset on the Hub."""
     name, revision = split_revision(source)
-    if (fetched := fetch_release(name, revision, "default")) is not None:
-        return [TableFiles(fetched[0], {SENTENCE: column}) for column in columns or SIDES]
+    if (found := fetch_release(name, revision)) is not None:
+        return [TableFiles(found.files, {SENTENCE: column}) for column in columns or SIDES]
     if columns is None:
         advice = (
             "save the column of sentences as a file" if option is None else f"say which it is, with `{option}` NAME"

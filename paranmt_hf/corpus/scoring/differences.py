@@ -14,9 +14,6 @@ from paranmt_hf.corpus.scoring.mismatch_columns import MISMATCHES, MismatchReade
 from paranmt_hf.text.identity import mix
 from paranmt_hf.text.word_rules import ENGLISH
 
-# What is the same in every language: digits, units by their signs, and addresses.
-ANY_LANGUAGE = ("number_mismatch", "address_mismatch")
-
 
 class Differences:
     """Compares documents of a language (ISO 639-1 code), whose texts, one or more each, `sides` read by their places.
@@ -26,7 +23,9 @@ class Differences:
 
     def __init__(self, *sides: Callable[[np.ndarray], pa.Array], language: str = ENGLISH) -> None:
         self._sides = sides
-        self._reader = MismatchReader(MISMATCHES if language == ENGLISH else ANY_LANGUAGE)
+        # Digits, units by their signs, and addresses are the same in every language.
+        any_language = ("number_mismatch", "address_mismatch")
+        self._reader = MismatchReader(MISMATCHES if language == ENGLISH else any_language)
 
     def between(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Mark the pairs of documents [pair], by their places, that differ in any of their texts."""

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from paranmt_hf.corpus.jobs.engine import EngineConfig
+from paranmt_hf import EngineConfig, InputError
 from paranmt_hf.corpus.jobs.job import run_job
-from paranmt_hf.errors import InputError, WriteError
+from paranmt_hf.errors import WriteError
 from tests.corpus import fakes
 from tests.corpus.jobs.test_shards import contents
 

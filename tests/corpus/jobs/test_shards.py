@@ -15,13 +15,12 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.jobs.engine import EngineConfig
+from paranmt_hf import EngineConfig, InputError, TranslatorConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, cut_into_shards
 from paranmt_hf.corpus.jobs.stages import TranslateStage
 from paranmt_hf.corpus.translation import checkpoint, engines
-from paranmt_hf.corpus.translation.translator import TranslatorConfig
-from paranmt_hf.errors import InputError, WriteError
+from paranmt_hf.errors import WriteError
 from tests.corpus import fakes
 from tests.refused import refused
 

@@ -9,12 +9,12 @@ import time
 
 import pytest
 
-from paranmt_hf import LanguageModelConfig
+from paranmt_hf import InputError, LanguageModelConfig
 from paranmt_hf.corpus.language_models.answers import Judge
 from paranmt_hf.corpus.language_models.kept_answers import Answer, KeptAnswers
 from paranmt_hf.corpus.language_models.stage import ask_all
 from paranmt_hf.corpus.scoring.language import LANGUAGES
-from paranmt_hf.errors import InputError, WriteError
+from paranmt_hf.errors import WriteError
 from tests.refused import refused
 
 SOURCE, REFERENCE = "Muž jede na kole po mokré ulici.", "A man is riding a bicycle on a wet street."

@@ -8,9 +8,9 @@ import time
 
 import pytest
 
+from paranmt_hf import InputError
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig
 from paranmt_hf.corpus.language_models.server import Server
-from paranmt_hf.errors import InputError
 
 SECONDS = 120
 TEMPLATE = "{% for message in messages %}<s>{{ message.content }}</s>{% endfor %}"

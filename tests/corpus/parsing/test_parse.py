@@ -8,14 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf import parse_pairs
+from paranmt_hf import EngineConfig, PairSelection, parse_pairs
 from paranmt_hf.cli import main
-from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import cut_into_shards
 from paranmt_hf.corpus.parsing.parse import join_shards
 from paranmt_hf.corpus.parsing.template_counts import ParseRecord, TreeCounts, frequent_templates, parsed_files
 from paranmt_hf.corpus.parsing.trees import Tree
-from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.reading.pairs import Pairs
 from paranmt_hf.errors import OtherSettingsError
 from tests.cli.commands import recorded_options
 from tests.refused import refused

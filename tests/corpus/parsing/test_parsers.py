@@ -10,11 +10,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from paranmt_hf import InputError
 from paranmt_hf.corpus.parsing.link_grammar import LinkGrammar
 from paranmt_hf.corpus.parsing.parsers import open_parser, parse_sentences
 from paranmt_hf.corpus.parsing.tree_file import TreeFile
 from paranmt_hf.corpus.parsing.trees import Tree, read_tree, top_levels
-from paranmt_hf.errors import InputError
 from tests.refused import refused
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paranmt_hf import InputError
 from paranmt_hf.corpus.parsing.template_counts import TemplateCounter, write_template_counts
 from paranmt_hf.corpus.parsing.trees import (
     Tree,
@@ -18,7 +19,6 @@ from paranmt_hf.corpus.parsing.trees import (
     templates_of,
     top_levels,
 )
-from paranmt_hf.errors import InputError
 from tests.corpus.parsing.toys import LINK, PENN, trees
 from tests.refused import refused
 

@@ -4,8 +4,7 @@ import gzip
 
 import pytest
 
-from paranmt_hf import ReleaseConfig, import_pairs
-from paranmt_hf.corpus.reading.bitext import TextInput
+from paranmt_hf import ReleaseConfig, TextInput, import_pairs
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.readers import LineFiles
 from paranmt_hf.corpus.reading.sentences import open_sentences

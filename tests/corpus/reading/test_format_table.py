@@ -7,18 +7,15 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf import import_pairs
+from paranmt_hf import InputError, PairSelection, TextInput, dedup, import_pairs
 from paranmt_hf.calibration.rated_pairs import read_rated_pairs
-from paranmt_hf.corpus.reading.bitext import TextInput
 from paranmt_hf.corpus.reading.hub_dataset import is_on_hub
-from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.reading.pairs import Pairs
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.reading.sentences import SentenceSources, open_sentences
 from paranmt_hf.corpus.statistics.sampling import open_corpus
-from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sts_data import read_sts
 from paranmt_hf.paraphrase.augment import LabelledColumns, LabelledSentences
-from paranmt_hf.search.dedup import dedup
 from paranmt_hf.text.word_vectors import read_vectors
 from tests.corpus.reading.table_formats import FORMATS, LANGUAGES, LINES, NAMED, NUMBERED, SIDE
 from tests.toys import LOCAL, RELEASE, write_vectors

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paranmt_hf import InputError
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.readers import LineFiles, TableFiles
-from paranmt_hf.errors import InputError
 from tests.corpus.reading.bitexts import read, zstandard
 from tests.refused import refused
 

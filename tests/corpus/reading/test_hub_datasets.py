@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.reading.bitext import TextInput
+from paranmt_hf import TextInput
 from paranmt_hf.corpus.reading.hub_dataset import HubDataset, is_on_hub, split_dataset
 from paranmt_hf.corpus.reading.readers import TableFiles
 from tests.corpus.reading.bitexts import OPUS, read, translations, write
@@ -21,6 +21,15 @@ def test_parquet_reaches_into_structs_and_counts_over_files(tmp_path):
         pq.write_table(translations(3), tmp_path / name)
     rows, _ = read(TableFiles([tmp_path / "1", tmp_path / "2"], OPUS), rows=4)
     assert rows == [(n, f"cs {n % 3}", f"en {n % 3}") for n in range(6)]
+
+
+@pytest.mark.parametrize("kind", [pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())])
+def test_parquet_types_of_text(tmp_path, kind):
+    column = pa.array(["a", None, "é ", "a"], pa.string())
+    pq.write_table(pa.table({"text": column.cast(kind), "n": [1.5, 2, 3, 4]}), tmp_path / "t.parquet")
+    rows, report = read(TableFiles([tmp_path / "t.parquet"], {"score": "n", "t": "text"}, numbers=["score"]))
+    assert rows == [(0, 1.5, "a"), (2, 3, "é"), (3, 4, "a")]
+    assert report.dropped == {"empty": 1}
 
 
 def test_parquet_name_with_a_dot_and_deeper_structs(tmp_path):

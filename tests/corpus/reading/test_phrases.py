@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
+from paranmt_hf import InputError, PairSelection
+from paranmt_hf.corpus.reading.pairs import Pairs
 from paranmt_hf.corpus.reading.phrases import PhraseFiles, features_of, read_word_scores
 from paranmt_hf.corpus.reading.readers import Report
-from paranmt_hf.errors import InputError
 from tests.corpus.reading.bitexts import in_blocks
 from tests.refused import refused
 

@@ -85,7 +85,7 @@ def test_pairs_whose_labels_are_hidden_are_not_taken_for_paraphrases(tmp_path, n
     first = first.replace("\tq\tq", "\tquestion1\tquestion2")
     row = '7,"Why?","How?"' if name == "qqp" else "7\tWhy?\tHow?"
     test = write(tmp_path / "test", f"{first}\n{row}\n")
-    with refused():
+    with refused("label", path=test):
         read(name, test, label=label)
     assert read(name, test, label="any")[0].to_pylist() == [{"id": 0, "reference": "Why?", "translation": "How?"}]
 
@@ -108,7 +108,7 @@ def test_opusparcus(tmp_path):
     train = tmp_path / "de-train.txt.bz2"
     train.write_bytes(bz2.compress(b"de-N1\tGeh !\tLos !\t30.1\t12.5\t5\t4\n"))
     assert read("opusparcus", train)[0].to_pylist() == [{"id": 0, "reference": "Geh !", "translation": "Los !"}]
-    with refused():
+    with refused("label", path=train):
         read("opusparcus", train, label="1")
     hub = {"lang": ["en"], "input": ["Go ."], "target": ["Leave ."], "annot_score": [3.5], "gem_id": ["x"]}
     pq.write_table(pa.table(hub), tmp_path / "test.parquet")

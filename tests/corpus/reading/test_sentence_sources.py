@@ -4,13 +4,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf import describe_corpora
+from paranmt_hf import InputError, describe_corpora
 from paranmt_hf.corpus.reading import sentences as module
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.reading.sentences import SentenceSources, open_sentences
 from paranmt_hf.corpus.release.record import RELEASE_RECORD
-from paranmt_hf.corpus.release.release import release_files
-from paranmt_hf.errors import InputError
+from paranmt_hf.corpus.release.release import find_release, release_files
 from tests.refused import refused
 
 
@@ -58,13 +57,13 @@ def test_links_without_an_end_are_not_taken_for_names_on_the_hub(tmp_path, monke
 def test_release_on_the_hub(release, monkeypatch):
     asked = []
 
-    def fetch(name, revision, config):
-        asked.append((name, revision, config))
-        return release_files(release), "0" * 40
+    def fetch(name, revision):
+        asked.append((name, revision))
+        return find_release(release)
 
     monkeypatch.setattr(module, "fetch_release", fetch)
     found, _ = sentences(sources := SentenceSources(["you/corpus@v2"]))
-    assert asked == [("you/corpus", "v2", "default")]
+    assert asked == [("you/corpus", "v2")]
     assert found == sentences(SentenceSources([release]))[0]
     assert (sources.names, sources.datasets) == (["you/corpus@v2"], ["you/corpus"])
 

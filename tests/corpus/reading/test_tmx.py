@@ -4,8 +4,8 @@ import tracemalloc
 
 import pytest
 
+from paranmt_hf import InputError
 from paranmt_hf.corpus.reading.tmx import TmxTable
-from paranmt_hf.errors import InputError
 from tests.corpus.reading.translation_units import rows, write_text
 from tests.refused import refused
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from paranmt_hf.corpus.reading.bitext import TextInput
+from paranmt_hf import TextInput
 from paranmt_hf.corpus.reading.wmt import WmtSgmlTable, WmtXmlTable
 from tests.corpus.reading.bitexts import read
 from tests.corpus.reading.translation_units import rows, write_text

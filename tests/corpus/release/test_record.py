@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from paranmt_hf import InputError, publish
 from paranmt_hf.corpus.release.record import (
     RELEASE_RECORD,
     ConfigFiles,
@@ -14,8 +15,6 @@ from paranmt_hf.corpus.release.record import (
     StatisticsRecord,
 )
 from paranmt_hf.corpus.release.schema import SCHEMA_VERSION
-from paranmt_hf.errors import InputError
-from paranmt_hf.hub.publish import publish
 from tests.refused import refused
 
 

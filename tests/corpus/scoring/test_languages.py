@@ -9,19 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from paranmt_hf.corpus.import_pairs import import_pairs
+from paranmt_hf import EncoderConfig, Lexicon, ReleaseConfig, ReleaseFilter, TrainConfig, import_pairs, select, train
 from paranmt_hf.corpus.parsing.parse import parse_pairs
 from paranmt_hf.corpus.reading.readers import LineFiles, TableFiles
-from paranmt_hf.corpus.release.release_run import ReleaseConfig
 from paranmt_hf.corpus.score import rescore
-from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
-from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.corpus.statistics.describe import StatsConfig, describe_corpora
-from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.named_encoder import NamedEncoder
-from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig
-from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.train import train
+from paranmt_hf.lexicon.lexicon import LexiconConfig
 from tests.refused import refused
 from tests.toys import LOCAL, RELEASE, make, rows_of, write_vectors
 

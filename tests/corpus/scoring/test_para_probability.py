@@ -6,13 +6,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.import_pairs import import_pairs
-from paranmt_hf.corpus.release.release_run import ReleaseConfig
+from paranmt_hf import InputError, ReleaseConfig, ReleaseFilter, import_pairs, load, select
 from paranmt_hf.corpus.score import rescore
-from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
-from paranmt_hf.corpus.selection.select import select
-from paranmt_hf.encoders.loading import load
-from paranmt_hf.errors import InputError
 from tests.refused import refused
 from tests.toys import LOCAL
 

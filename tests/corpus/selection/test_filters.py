@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paranmt_hf import InputError
 from paranmt_hf.corpus.release.schema import key_columns, row_numbers
 from paranmt_hf.corpus.selection.filters import (
     DifferentSides,
@@ -22,7 +23,6 @@ from paranmt_hf.corpus.selection.filters import (
     parts_by_rank,
 )
 from paranmt_hf.corpus.statistics.draws import sample_ids
-from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_rules import letters
 from tests.refused import refused
 

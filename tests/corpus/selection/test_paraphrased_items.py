@@ -5,13 +5,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paranmt_hf import InputError, ReleaseFilter, select
 from paranmt_hf.corpus.reading.evaluation_sets import EvaluationSentences, read_sentences
 from paranmt_hf.corpus.scoring.mismatch_columns import MismatchReader
 from paranmt_hf.corpus.selection.paraphrased_items import COUNTED, ItemMeanings, NotParaphrased
-from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
-from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.encoders.named_encoder import NamedEncoder
-from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
 
 

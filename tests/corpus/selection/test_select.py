@@ -2,20 +2,20 @@
 
 import math
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
+from paranmt_hf import PairSelection, ReleaseFilter, select
+from paranmt_hf.corpus.reading.pairs import Pairs
 from paranmt_hf.corpus.release.publish import check_release
 from paranmt_hf.corpus.release.record import RELEASE_RECORD
-from paranmt_hf.corpus.release.release import read_record, release_files
+from paranmt_hf.corpus.release.release import find_release, read_record, release_files
 from paranmt_hf.corpus.selection import run_filters
 from paranmt_hf.corpus.selection.filters import Tenths
-from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
-from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.corpus.statistics.draws import sample_ids
 from paranmt_hf.hub.repository import ASSETS
 from tests.refused import refused
@@ -202,11 +202,11 @@ def test_the_order_of_the_filters(whole):
 def test_a_release_on_the_hub(whole, tmp_path, monkeypatch):
     from paranmt_hf.corpus.release import release as module
 
-    asked = []
+    asked, whole_release = [], find_release(whole)
 
     def fetched(*question):
         asked.append(question)
-        return release_files(whole), "abc"
+        return replace(whole_release, name="you/whole")
 
     monkeypatch.setattr(module, "fetch_release", fetched)
     selected = select("you/whole@v1", tmp_path / "some", ReleaseFilter(tenths="10"))

@@ -9,12 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paranmt_hf import InputError, ReleaseConfig, ReleaseFilter, select
 from paranmt_hf.corpus.release.record import RELEASE_RECORD
 from paranmt_hf.corpus.release.release import release_files
-from paranmt_hf.corpus.release.release_run import ReleaseConfig
-from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
-from paranmt_hf.corpus.selection.select import select
-from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum
 from tests.refused import refused
 from tests.toys import scored_release

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from paranmt_hf import TranslatorConfig
 from paranmt_hf.corpus.translation.engines import follow_record, translator_identity
-from paranmt_hf.corpus.translation.translator import TranslatorConfig
 
 CARRIED = TranslatorConfig("captions-cs-en", beam=2, device="cpu")
 

@@ -9,11 +9,10 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, BertConfig, BertModel, GenerationConfig
 
+from paranmt_hf import InputError, TranslatorConfig
 from paranmt_hf.corpus.translation.checkpoint import Checkpoint
 from paranmt_hf.corpus.translation.engines import translator_identity
 from paranmt_hf.corpus.translation.transformers import TransformersTranslator
-from paranmt_hf.corpus.translation.translator import TranslatorConfig
-from paranmt_hf.errors import InputError
 from tests.corpus.translation.tiny_models import (
     FAMILIES,
     LIMIT,

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 import torch
 
+from paranmt_hf import InputError, TranslatorConfig
 from paranmt_hf.corpus.translation.batches import MemoryGuard, token_batches
-from paranmt_hf.corpus.translation.translator import TranslatorConfig, translate_table
-from paranmt_hf.errors import InputError
+from paranmt_hf.corpus.translation.translator import translate_table
 from tests.corpus.translation.letters import LetterCodec, ReversingTranslator
 from tests.refused import refused
 

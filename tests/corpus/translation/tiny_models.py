@@ -20,8 +20,9 @@ from transformers import (
     NllbTokenizer,
 )
 
+from paranmt_hf import TranslatorConfig
 from paranmt_hf.corpus.translation.engines import load_translator
-from paranmt_hf.corpus.translation.translator import Translator, TranslatorConfig
+from paranmt_hf.corpus.translation.translator import Translator
 
 LIMIT = 12
 WHO, DOES, WHAT = ("muž", "žena", "dívka", "starý pes"), ("vidí", "nese", "maluje"), ("strom", "dům", "červené auto")
