@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from paranmt_hf.corpus.translation.beam import Change, EncodedBatch, reorder
+from paranmt_hf.errors import InputError
 
 
 def uniforms(sources: list[list[int]], seed: int, count: int, longest: int) -> np.ndarray:
