@@ -69,16 +69,8 @@ def fetching(name: str, kind: str, revision: str | None = None) -> Iterator[None
         raise InputError(missing + reason) from error
 
 
-def explain(
-    error: BaseException,
-    name: str,
-    kind: str,
-    revision: str | None = None,
-    *,
-    writing: bool = False,
-    token: str | None = None,
-) -> str:
-    """Explain an error of the Hub's client in one sentence: what happened, and what to do. It never contains a token.
+def explain(error: BaseException, name: str, kind: str, revision: str | None = None, *, writing: bool = False) -> str:
+    """Explain an error of the Hub's client in one sentence: what happened, and what to do, without the login's token.
 
     Args:
         error: What the client raised.
@@ -86,14 +78,7 @@ def explain(
         kind: `model` or `dataset`.
         revision: The revision that was asked for; None for the default one.
         writing: Whether the repository was to be changed, not read.
-        token: The token that was used, if it is not that of the login.
     """
-    reason = _reason(error, name, kind, revision, writing)
-    return reason if token is None else reason.replace(token, "(token)")
-
-
-def _reason(error: BaseException, name: str, kind: str, revision: str | None, writing: bool) -> str:
-    """Explain an error as `explain` does; a token that the caller gave may be part of it."""
     from huggingface_hub import constants, errors
 
     causes: list[BaseException] = []

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.client import is_id
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.repository import PICKLES, is_inside, link_or_copy
@@ -203,11 +203,21 @@ def publish(
         token: Token that may write; by default that of the login or of HF_TOKEN.
     """
     folder = Path(folder).expanduser()
-    kind = _known_kind(folder)
+    found = "is a file" if folder.is_file() else "does not exist"
+    expected = f"{folder} {found}; expected the folder of a corpus or a model"
+    refuse(not folder.is_dir(), expected, option="folder", path=folder)
+    kind = kind_of(folder)
+    if kind is None:
+        raise InputError(
+            f"{folder} holds no record of this package ({', '.join(KINDS)}), so nothing is known about it; publish it "
+            "with `hf upload`",
+            option="folder",
+            path=folder,
+        )
     target = Target(name, kind.repository, private, revision, tag)
     given = listed(results)
-    if given and not kind.takes_results:
-        raise InputError(f"the card of {kind.title} shows no `results`; leave them out", option="results")
+    unshown = given and not kind.takes_results
+    refuse(unshown, f"the card of {kind.title} shows no `results`; leave them out", option="results")
     refuse_unsafe(folder, kind.code())
     plan = kind.plan(folder, read_about(about, license), given)
     card = plan.card(name)
@@ -233,22 +243,6 @@ def publish(
         kind.loader,
     )
     return publication if dry_run else publication.send(token)
-
-
-def _known_kind(folder: Path) -> Kind:
-    """Return the kind of a folder; reject a folder of no known kind."""
-    if not folder.is_dir():
-        found = "is a file" if folder.is_file() else "does not exist"
-        raise InputError(f"{folder} {found}; expected the folder of a corpus or a model", option="folder", path=folder)
-    kind = kind_of(folder)
-    if kind is None:
-        raise InputError(
-            f"{folder} holds no record of this package ({', '.join(KINDS)}), so nothing is known about it; publish it "
-            "with `hf upload`",
-            option="folder",
-            path=folder,
-        )
-    return kind
 
 
 def without_options(content: Content) -> Content:

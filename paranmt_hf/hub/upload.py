@@ -121,9 +121,8 @@ def upload(files: RepositoryFiles, target: Target, token: str | bool | None = No
         raise
     # The client passes on errors of several libraries.
     except Exception as error:
-        given = token if isinstance(token, str) else None
-        reason = explain(error, target.name, target.kind, target.revision, writing=True, token=given)
-        raise InputError(reason) from error
+        reason = explain(error, target.name, target.kind, target.revision, writing=True)
+        raise InputError(reason.replace(token, "(token)") if isinstance(token, str) else reason) from error
 
 
 def _ensure_branch(client: HfApi, target: Target) -> None:

@@ -13,7 +13,6 @@ from paranmt_hf import HardNegativesConfig, InputError, hard_negatives
 from paranmt_hf.cli import main
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.search import ranked_negatives
-from paranmt_hf.search.hard_negatives import NegativesRecord
 from paranmt_hf.search.ranked_negatives import ParaphraseGraph
 from paranmt_hf.training.mega_batch import excluded
 from tests.cli.commands import fails
@@ -105,10 +104,7 @@ def expected(folder, pairs, number, first_rank=1, last_rank=50, least=-1.0, most
         ({"lists": 6, "probes": 6, "relative_margin": 0.2}, {"relative": 0.2}),
     ],
 )
-def test_they_are_those_of_brute_force(folder, settings, bounds, monkeypatch):
-    # Many blocks, and depths as small as the paraphrases allow.
-    for name, value in (("BLOCK", 7), ("LISTED_BLOCK", 11), ("FEWEST", 1), ("SLOTS", 300), ("LOOKED_UP", 5)):
-        monkeypatch.setattr(ranked_negatives, name, value)
+def test_they_are_those_of_brute_force(folder, settings, bounds, small_blocks):
     pairs = random_pairs(150)
     wanted, rejected = expected(folder, pairs, 3, **bounds)
     result = made(folder, **settings)
@@ -119,7 +115,7 @@ def test_they_are_those_of_brute_force(folder, settings, bounds, monkeypatch):
     assert record.sentences == len({sentence.lower() for pair in pairs for sentence in pair})
 
 
-def test_random_negatives(folder, monkeypatch):
+def test_random_negatives(folder, request):
     pairs = random_pairs(150)
     wanted, _ = expected(folder, pairs, 4, last_rank=20)
     result = made(folder, sampling="random", number=4, last_rank=20)
@@ -131,7 +127,7 @@ def test_random_negatives(folder, monkeypatch):
     # Drawn evenly: on average in the middle of those that are allowed.
     middles = [np.mean(place) / (len(choice) - 3) for place, choice in zip(places, wanted, strict=True)]
     assert 0.45 < np.mean(middles) < 0.55
-    monkeypatch.setattr(ranked_negatives, "BLOCK", 7)
+    request.getfixturevalue("small_blocks")
     assert rows_of(made(folder, "again", sampling="random", number=4, last_rank=20)) == rows_of(result)
     assert rows_of(made(folder, "other", sampling="random", number=4, last_rank=20, seed=2)) != rows_of(result)
 
@@ -177,26 +173,10 @@ def test_the_graph_is_that_of_mega_batches():
     same()
 
 
-def test_it_continues_and_gives_the_same_bytes(folder, monkeypatch):
-    monkeypatch.setattr(ranked_negatives, "BLOCK", 10)
-    monkeypatch.setattr(ranked_negatives, "CHECKPOINT_SECONDS", 0)
+def test_it_continues_and_gives_the_same_bytes(folder, small_blocks, checkpoint_always, killed_after):
     whole = made(folder, "whole")
-    calls, choose = [], ranked_negatives._Search.add
-
-    def stopped(search, anchors):
-        if len(calls) == 5:
-            raise KeyboardInterrupt
-        calls.append(anchors)
-        choose(search, anchors)
-
-    monkeypatch.setattr(ranked_negatives._Search, "add", stopped)
-    with pytest.raises(KeyboardInterrupt):
-        made(folder)
-    first = [*calls]
-    calls.clear()
-    monkeypatch.setattr(ranked_negatives._Search, "add", lambda *given: calls.append(given[1]) or choose(*given))
+    killed_after(5, made, folder, kind=ranked_negatives._Search, name="add")
     again = made(folder)
-    assert not set(np.concatenate(first)) & set(np.concatenate(calls))
     for name in ("README.md", "negatives.json", "data/train-00000-of-00001.parquet"):
         assert (again.folder / name).read_bytes() == (whole.folder / name).read_bytes()
     assert not (folder / "out.work").exists()
@@ -237,9 +217,9 @@ def test_the_command(folder, capsys):
     words = ["negatives", str(folder / "pairs.parquet"), "--encoder", str(folder / "vectors.txt")]
     assert main([*words, "--out", str(folder / "out"), "--number", "1", "--selection", "first_pairs=100"]) == 0
     assert "negative_1" in capsys.readouterr().out
-    record = NegativesRecord.read(folder / "out")
-    assert record.rows + record.left_out.get("with too few negatives", 0) == 100
-    assert json.loads((folder / "out" / "negatives.json").read_text())["source"] == "pairs.parquet"
+    record = json.loads((folder / "out" / "negatives.json").read_text())
+    assert record["rows"] + record["left_out"].get("with too few negatives", 0) == 100
+    assert record["source"] == "pairs.parquet"
 
 
 def test_other_margins_use_the_vectors_of_a_try_that_found_nothing(folder, monkeypatch):

@@ -24,7 +24,7 @@ from paranmt_hf.util.parquet import open_parquet, read_schema
 from paranmt_hf.util.progress import QUIET_SECONDS, Progress
 from paranmt_hf.util.records import as_json, from_json, read_json
 
-KEEP_SECONDS = 20.0  # Seconds after which the state of a pass is saved
+CHECKPOINT_SECONDS = 20.0  # Seconds after which the state of a pass is saved
 BLOCK_ROWS = 1_000_000  # Number of rows whose verdicts are read at once
 STATE = "verdicts.json"
 # Verdict about a row: the filter that dropped it, counted from 1, or 0 if it is kept; and the number that decided, NaN
@@ -203,7 +203,7 @@ class FilterRun:
                 for place, table in self.source.tables(columns, skip=rows):
                     self._judge_table(verdicts, group, place, table)
                     progress.advance_to(place + table.num_rows)
-                    if alone is None and time.monotonic() - saved > KEEP_SECONDS:
+                    if alone is None and time.monotonic() - saved > CHECKPOINT_SECONDS:
                         self._save(verdicts, group.start, group, place + table.num_rows)
                         saved = time.monotonic()
         finally:
