@@ -97,7 +97,7 @@ def test_pieces_that_begin_with_a_blank(transformer):
     # The last word in two pieces.
     bounds = np.array([[0, 3], [3, 4], [4, 6], [6, 8], [8, 10]])
     assert [text[low:high] for low, high in bounds] == ["ade", " ", " b", " a", "de"]
-    assert means._owners(text, bounds).tolist() == [1, 0, 2, 1, 1]
+    assert means._word_rows(text, bounds).tolist() == [1, 0, 2, 1, 1]
 
 
 def test_first_holders_by_hand():
