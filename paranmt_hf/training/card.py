@@ -229,10 +229,10 @@ def folder_card(folder: Path, name: str, own: Mapping[str, Any]) -> str:
         name: Name of the encoder.
         own: Values of its kind; see `encoder_values`.
     """
-    values = encoder_values(own, name, folder)
-    if "history" in values["record"]:
-        values["record"]["history"]["seconds"] = None
-    return encoder_card(values)
+    record = own["record"]
+    if "history" in record:
+        record = {**record, "history": {**record["history"], "seconds": None}}
+    return encoder_card(encoder_values({**own, "record": record}, name, folder))
 
 
 def sources(training: TrainingRecord) -> list[str]:

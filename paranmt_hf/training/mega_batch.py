@@ -1,15 +1,10 @@
 """Hard negatives from a mega-batch: ParaNMT-50M (Wieting & Gimpel 2018), section 4.
 
 A mega-batch is M mini-batches of pairs. Once per mega-batch every sentence gets the most similar sentence of the
-mega-batch, on either side, as its negative. Excluded are sentences that mean the same as far as the pairs show:
-
-- copies of the sentence;
-- every sentence that one of its copies is paired with;
-- every sentence that one of those is paired with, such as another translation of its reference, or another reference
-  of its translation;
-- copies of all of these.
-
-Further steps are not taken: through them one frequent short sentence would join half a corpus.
+mega-batch, on either side, as its negative. Excluded are sentences that mean the same as far as the pairs show: copies
+of the sentence, every sentence that a copy is paired with, and every sentence that one of those is paired with, copies
+included. The latter are the other translations of its reference, or the other references of its translation. Further
+steps are not taken: through them one frequent short sentence would join half a corpus.
 
 On the CPU mining is compiled, in tiles that stay in the processor's cache, with products of float32 or of int8. With
 int8 every vector becomes integers from -127 to 127 and one scale. Their products are exact, and the similarities are
@@ -36,8 +31,7 @@ Precision = Literal["float32", "int8"]
 UNIT = np.float32(1 << 24)
 LOWEST = np.int32(-(1 << 31))
 SEGMENT = 128  # Number of sentences of which the best one is kept
-# Similarity that excluded sentences get; and in units of 2^-24 a number below which a similarity is that of an
-# excluded one.
+# Similarity that excluded sentences get; and in units of 2^-24 a number below which only theirs are.
 EXCLUDED = np.float32(-2)
 NONE = np.int32(-1.5 * (1 << 24))
 SLACK = 32.0  # Largest error of computing a similarity in float32, in units of 2^-24
@@ -89,8 +83,7 @@ def excluded(keys: np.ndarray, *, one_sided: bool = False) -> tuple[np.ndarray, 
         one_sided: Whether only references get negatives, which are references; translations are left out then.
 
     Returns:
-        The position of a sentence [exclusion], sorted, and the position of one that it excludes [exclusion], both
-        int64.
+        Positions of a sentence, sorted, and of one that it excludes, both [exclusion], int64.
     """
     count = len(keys)
     group, related = paraphrases(keys)
@@ -99,8 +92,7 @@ def excluded(keys: np.ndarray, *, one_sided: bool = False) -> tuple[np.ndarray, 
     # In the order by group, the copies of the distinct sentence u are from copies[u] to copies[u + 1].
     order = np.argsort(group, kind="stable")
     copies = np.searchsorted(group[order], distinct)
-    # Each distinct sentence u excludes the copies of its paraphrases, which are `members` from lists[u] to lists[u +
-    # 1].
+    # The distinct sentence u excludes the copies of its paraphrases: `members` from lists[u] to lists[u + 1].
     members, ends = expand(order, copies[right], copies[right + 1] - copies[right])
     lists = ends[np.searchsorted(left, distinct)]
     sizes = lists[group + 1] - lists[group]
@@ -124,8 +116,7 @@ def mine_negatives(
         precision: Type of the products on the CPU; small mega-batches use float32 anyway.
 
     Returns:
-        Position of the negative of each sentence [2 x pair], one-sided of each reference [pair], int64; -1 where none
-        is allowed.
+        Position of the negative of each sentence [2 x pair], or reference [pair], int64; -1 where none is allowed.
     """
     rows, columns = excluded(keys, one_sided=one_sided)
     vectors = vectors[: len(vectors) // 2] if one_sided else vectors
@@ -380,14 +371,7 @@ def select_negatives(
 ) -> np.ndarray:
     """Choose negatives by MAX, MIX or RAND (arXiv:1511.08198, section 3.1.1); by MIX half of them are random.
 
-    Args:
-        vectors: Vectors of the sentences, as in `mine_negatives`; may be None for RAND.
-        keys: Keys of the sentences, as in `mine_negatives`.
-        config: How negatives are chosen.
-        generator: Draws random negatives.
-
-    Returns:
-        Positions of the negatives, as `mine_negatives` returns them.
+    Arguments and result are those of `mine_negatives`; RAND needs no vectors.
     """
     if config.negatives == "rand":
         return draw_negatives(keys, generator, one_sided=config.one_sided)
@@ -400,15 +384,11 @@ def select_negatives(
 
 
 def minibatch(pairs: np.ndarray, total: int, negatives: np.ndarray | None, *, one_sided: bool) -> np.ndarray:
-    """Return the positions of the sentences of a mini-batch [role, pair]: s, s' and, with negatives, t and t'.
+    """Return the positions of the sentences of some pairs [role, pair]: s, s' and, with negatives, t and t'.
 
-    Pairs with a sentence that has no allowed negative are left out.
-
-    Args:
-        pairs: Numbers of the pairs in the mega-batch [pair].
-        total: Number of pairs of the mega-batch.
-        negatives: Position of the negative of each sentence; None for a loss without negatives.
-        one_sided: Whether only references have negatives, so that there is no t'.
+    Pairs with a sentence that has no allowed negative are left out; one-sided, there is no t'. `total` is the number
+    of pairs of the mega-batch, and `negatives` are the positions that `select_negatives` returned; None for a loss
+    without negatives.
     """
     roles = [pairs, pairs + total]
     if negatives is not None:

@@ -110,16 +110,10 @@ def _drift(
     fade1: np.float32,
     fade2: np.float32,
 ) -> None:
-    """Apply missed steps of Adam to one row and its moments [dimension], in place.
+    """Apply missed steps of Adam to a row and its moments [dimension], in place.
 
-    Args:
-        weight: The row.
-        first: Its first moment.
-        second: Its second moment.
-        total: Sum of the sizes of the missed steps, weighted by the decay.
-        floor: Number that is added to the root of the second moment.
-        fade1: Factor of the first moment.
-        fade2: Factor of the second moment.
+    `total` is the sum of the sizes of these steps, weighted by the decay, `floor` is added to the root of the second
+    moment, and `fade1` and `fade2` are the factors of the moments.
     """
     for k in range(len(weight)):
         weight[k] -= total * first[k] / (np.sqrt(second[k]) + floor)
@@ -129,14 +123,7 @@ def _drift(
 
 @compiled()
 def catch_up(table: TrainedTable, rows: np.ndarray, step: int, decay: Decay) -> None:
-    """Apply the steps of Adam that rows [row] of a table have missed, in closed form (see `Schedule`).
-
-    Args:
-        table: The table, changed in place.
-        rows: The rows.
-        step: The step up to which they are brought.
-        decay: The values of missed steps.
-    """
+    """Apply the steps of Adam that rows [row] of a table missed, up to `step`, in closed form (see `Schedule`)."""
     for row in rows:
         last = table.last[row]
         if last == 0 or last == step:
@@ -195,17 +182,9 @@ def dot(left: np.ndarray, right: np.ndarray) -> np.float32:
 def _pass_back(
     gradient: np.ndarray, own: np.ndarray, one: np.ndarray, alpha: np.float32, other: np.ndarray, beta: np.float32
 ) -> None:
-    """Compute the gradient of a vector from the gradient of its direction.
+    """Compute the gradient of the vector `own` [dimension] from the gradient of its direction.
 
-    The gradient of the direction is alpha times one vector plus beta times another.
-
-    Args:
-        gradient: Gets the gradient of the vector [dimension].
-        own: The vector [dimension].
-        one: The first vector of the gradient of its direction [dimension].
-        alpha: Factor of the first vector.
-        other: The second vector [dimension].
-        beta: Factor of the second vector.
+    The latter is alpha times the vector `one` plus beta times the vector `other`.
     """
     length = np.sqrt(dot(own, own))
     share = ONE / max(length, SHORTEST)
@@ -293,15 +272,9 @@ def _adagrad(weight: np.ndarray, squares: np.ndarray, gradient: np.ndarray, size
 def _sum_over_sentences(
     total: np.ndarray, users: np.ndarray, gradient: np.ndarray, moves: np.ndarray, lengths: np.ndarray, column: int
 ) -> None:
-    """Sum the gradient of one row over the sentences that contain it.
+    """Sum the gradient of one row over the sentences that contain it into `total` [dimension].
 
-    Args:
-        total: Gets the gradient [dimension].
-        users: Numbers of the sentences, once for each unit.
-        gradient: Gradient of each sentence's vector [sentence, all dimensions].
-        moves: Whether each sentence has one [sentence].
-        lengths: Number of units of each sentence [sentence].
-        column: First column of the vectors that the table fills.
+    `users` are the numbers of these sentences, once for each unit; the other arguments are those of `Slopes`.
     """
     total[:] = ZERO
     for sentence in users:
@@ -342,18 +315,10 @@ def follow_pull(
     sizes: np.ndarray,
     floors: np.ndarray,
 ) -> None:
-    """Apply the steps that rows have missed, one after the other; in these steps the penalty is the only gradient.
+    """Apply the steps that rows [row] have missed, one after the other; in them the penalty is the only gradient.
 
-    The result is that of updating each row in each step, but rows are read from memory once.
-
-    Args:
-        table: The table, changed in place.
-        pull: The penalty.
-        rows: The rows [row].
-        step: The step up to which they are brought.
-        betas: Decay of the moments of Adam.
-        sizes: Size of each step, see `Schedule` [step + 1], float32.
-        floors: Number that Adam adds to the root of the second moment, see `Schedule` [step + 1].
+    The result is that of updating each row in each step, but rows are read from memory once. `sizes` [step + 1],
+    float32, and `floors` are those of `Schedule`; the other arguments are those of `update`.
     """
     total = np.empty(table.weight.shape[1], np.float32)
     for row in rows:

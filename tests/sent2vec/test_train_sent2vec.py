@@ -16,7 +16,7 @@ import pytest
 from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
-from paranmt_hf import load, publish, train_sent2vec
+from paranmt_hf import Sent2VecConfig, load, publish, train_sent2vec
 from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding
 from paranmt_hf.encoders.modules.paranmt_tables import ngram_buckets
 from paranmt_hf.sent2vec import loop  # noqa: E402
