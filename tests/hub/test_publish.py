@@ -251,8 +251,8 @@ def test_words_that_are_refused(text, release, tmp_path):
     assert "about.yaml" in str(caught.value)
 
 
-def test_dry_run_sends_nothing(release, model, results, capsys, monkeypatch):
-    monkeypatch.setattr("huggingface_hub.get_token", lambda: pytest.fail("a dry run asks for no login"))
+def test_dry_run_sends_nothing(release, model, results, capsys, login):
+    login(None)
     assert main(["publish", str(release), "org/corpus", "--private", "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert "dataset org/corpus, private: 6 files" in said and "data/train-00000-of-00001.parquet" in said

@@ -12,11 +12,10 @@ import pytest
 import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-from paranmt_hf import PairSelection, ParaphraseConfig, Paraphraser, ParaphraserConfig
+from paranmt_hf import PairSelection, ParaphraseConfig, Paraphraser, ParaphraserConfig, train_paraphraser
 from paranmt_hf.corpus.parsing.trees import template_of
 from paranmt_hf.errors import OtherSettingsError
 from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
-from paranmt_hf.paraphrase.train import train_paraphraser
 from paranmt_hf.paraphrase.training_data import held_out_keys
 from tests.paraphrase import paraphraser_toys as toys
 from tests.paraphrase.paraphraser_toys import FINDS as VERBS
@@ -146,13 +145,13 @@ def test_the_card_says_how_it_was_made(trained):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("during", ["train parses", "train paraphrases"])
+@pytest.mark.parametrize("during", ["parses", "paraphrases"])
 def test_a_run_that_was_stopped_ends_with_the_same_bytes(trained, pairs, tmp_path, during):
     settings = {"config": SMALL, "training": training(checkpoint_seconds=0)}
     with stopped_training(during):
         train_paraphraser(pairs, tmp_path / "out", **settings)
     assert not (tmp_path / "out").exists()
-    assert any((tmp_path / "out.work" / during.split()[1] / "trainer").glob("checkpoint-*/complete"))
+    assert any((tmp_path / "out.work" / during / "trainer").glob("checkpoint-*/complete"))
     torch.manual_seed(99)
     done = train_paraphraser(pairs, tmp_path / "out", **settings)
     assert done.record.course.losses == trained.record.course.losses
