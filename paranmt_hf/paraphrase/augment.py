@@ -61,15 +61,10 @@ class LabelledColumns(Settings):
 
 @dataclass(frozen=True)
 class LabelledSentences:
-    """A file of labelled sentences, whose rows are read when they are needed.
-
-    Attributes:
-        table: The file as a table.
-        columns: Columns of the sentences and labels.
-    """
+    """A file of labelled sentences, whose rows are read when they are needed."""
 
     table: Table
-    columns: LabelledColumns
+    columns: LabelledColumns  # Columns of the sentences and labels
 
     @classmethod
     def open(cls, path: str | Path, columns: LabelledColumns | None = None) -> Self:
@@ -137,6 +132,7 @@ class LabelledSentences:
 
 
 def _decoded(value: bytes, place: str, path: Path) -> str:
+    """Return text from UTF-8; raises `InputError` for other bytes."""
     try:
         return value.decode("utf8")
     except UnicodeDecodeError:

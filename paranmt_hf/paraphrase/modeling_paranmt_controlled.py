@@ -225,12 +225,14 @@ class ParaNMTControlledForConditionalGeneration(ParaNMTLstmForConditionalGenerat
     _decoder_class = ParaNMTControlledDecoder
 
     def _start(self, encoded: ControlledEncoded, mask: torch.Tensor) -> ControlledState:
+        """Return the state of the decoder before the first piece, given the output of the encoders."""
         state: ControlledState = self.decoder.start(encoded, mask)
         return state
 
     def _decode(
         self, embedded: torch.Tensor, encoded: ControlledEncoded, mask: torch.Tensor, state: DecoderState
     ) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
+        """Return the logits of the next pieces, copying included, and the weights of both attentions."""
         found, weights, control_weights, gate = self.decoder(embedded, encoded, mask, state)
         logits = self.lm_head(found)
         if gate is not None:

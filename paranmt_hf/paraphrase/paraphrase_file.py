@@ -304,11 +304,11 @@ def read_paraphrases(path: Path) -> dict[str, list[str]]:
                 f"{place}: expected a whole number in column 'rank', found {brief(rank)}", path=path, option="models"
             )
         if source:
-            own = found.setdefault(source, [])
+            ranked = found.setdefault(source, [])
             if paraphrase and float(rank or 0):
-                own.append((int(float(rank)), paraphrase))
-    # A sentence that is in the input twice has the same paraphrases twice.
-    return {source: list(dict.fromkeys(text for _, text in sorted(own))) for source, own in found.items()}
+                ranked.append((int(float(rank)), paraphrase))
+    # A sentence that was in the input twice has each paraphrase twice, so repetitions are dropped.
+    return {source: list(dict.fromkeys(text for _, text in sorted(ranked))) for source, ranked in found.items()}
 
 
 class TableWriter:
