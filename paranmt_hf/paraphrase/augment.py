@@ -222,7 +222,7 @@ def augment(
     Args:
         file: Labelled sentences, of any format with columns (docs/formats.md).
         out: The new file, .tsv, .csv, .jsonl or .parquet, with the columns of texts and labels, `original` (whether
-            the row is one of `file`), `index` (row of its sentence in `file`, from 0) and `score` (the paraphrase
+            the row is one of `file`), `index` (of its sentence in `file`, from 0) and `score` (the paraphrase
             score; empty for originals). Work in progress is in `OUT.work`.
         model: Folder or Hub id of an encoder-decoder; the package has none of its own (docs/paraphrase.md).
         columns: Columns of the sentences and labels.
