@@ -6,7 +6,7 @@ from tests.toys import write_vectors
 
 SMALL = {
     inverted_index: {"STEP": 64, "AT_ONCE": 500, "SHARD": 70},
-    ranked_negatives: {"BLOCK": 7, "LISTED_BLOCK": 11, "FEWEST": 1, "SLOTS": 300, "LOOKED_UP": 5},
+    ranked_negatives: {"BLOCK": 7, "LISTED_BLOCK": 11, "FEWEST": 1, "SLOTS": 300},
 }
 
 
