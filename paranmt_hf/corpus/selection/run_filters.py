@@ -89,8 +89,8 @@ class Verdicts:
         path = folder / "verdicts"
         with writing(folder):
             path.touch()
+            os.truncate(path, VERDICT.itemsize * rows)
             self._file = path.open("r+b", buffering=0)
-            self._file.truncate(VERDICT.itemsize * rows)
         self._folder = folder
 
     def close(self) -> None:
