@@ -89,7 +89,7 @@ class DedupConfig(Settings):
     probes: Annotated[Count, SEARCH, Advanced] = 8
 
 
-# Reads the texts that a method compares, by their numbers: 0 is the first text that no method before it dropped.
+# Returns the texts with some numbers; texts are numbered from 0, without those that earlier methods dropped.
 Read = Callable[[np.ndarray], pa.Array]
 
 
