@@ -61,7 +61,7 @@ class Agreement:
 
     items: int  # Number of pairs of sentences that at least two people labelled
     same: float | None  # Mean share of equal labels, from 0 to 1; None if no two people have a pair in common
-    linear: float | None  # Mean kappa with linear weights, where it is defined; None if it is nowhere
+    linear: float | None  # Mean kappa with linear weights, where it is defined; None if it never is
     quadratic: float | None  # Mean kappa with quadratic weights, likewise
     # 95 % interval of `quadratic`: percentiles over resampled pairs of sentences; None if it was not computed
     interval: tuple[float, float] | None

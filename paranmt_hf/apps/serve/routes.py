@@ -100,7 +100,7 @@ class ServeApp:
             Route("/metrics", self.metrics),
         ]
         self._known = {route.path for route in routes}
-        # `path` is there because names of models may contain slashes.
+        # The name is a `path` because names of models may contain slashes.
         routes.append(Route(f"{MODELS}/{{name:path}}", self.model))
         refused = dict.fromkeys((InputError, HTTPException, ClientDisconnect, Exception), _refuse)
         self._routes = Starlette(routes=routes, exception_handlers=refused)
