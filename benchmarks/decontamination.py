@@ -41,7 +41,7 @@ from paranmt_hf.corpus.selection.paraphrased_items import (
     LENGTH,
     MISMATCH,
     NotParaphrased,
-    taken_off,
+    penalties,
     unit_vectors,
 )
 from paranmt_hf.encoders.named_encoder import NamedEncoder
@@ -198,8 +198,8 @@ def tune(arguments: argparse.Namespace) -> None:
 
     def kinds(first: list[str], second: list[str]) -> np.ndarray:
         sides = pa.array(second, pa.string()), pa.array(first, pa.string())
-        lengths = taken_off(*sides, None)
-        return np.stack([(taken_off(*sides, reader) - lengths) / MISMATCH, lengths / LENGTH])
+        lengths = penalties(*sides, None)
+        return np.stack([(penalties(*sides, reader) - lengths) / MISMATCH, lengths / LENGTH])
 
     scores = {}
     for name, pairs in positive.items():
