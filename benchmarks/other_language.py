@@ -2,7 +2,7 @@
 
 The translator and the scorer learned from the first half of a bitext, and the corpus is made of the second. The scorer
 and encoders that are trained on the corpus are compared on other lines: by how similar they are to the teacher, which
-reads the English side; by how often the translation with the highest cosine is that of the sentence; and by Pearson's r
+reads the English side; by how often the translation with the highest cosine is that of the sentence; by Pearson's r
 with the scores that people gave to English captions (STS 2012 MSRvid, STS 2014 images), translated likewise.
 
     python benchmarks/other_language.py --bitext multi30k --translator captions-en-de --teacher all-MiniLM-L6-v2 \

@@ -126,6 +126,7 @@ def _is_unused(work: Path) -> bool:
 
 
 def _other_settings(work: Path, found: Identity, wanted: Identity) -> OtherSettingsError:
+    """Return the error about unfinished work with other settings."""
     return OtherSettingsError(
         f"{work} holds unfinished work with other settings: {describe_differences(found, wanted)}; give the same "
         "settings to continue, or delete that folder",

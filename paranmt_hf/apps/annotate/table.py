@@ -214,6 +214,7 @@ class AnnotationTable:
         return "\n\n".join([*parts, *self._agreement_parts()])
 
     def _label_table(self, counts: Sequence[LabelCounts]) -> str:
+        """Format a table of the counts of labels in each range."""
         header = ["range", "pairs", "overlap", "paraphrase 1", "2", "3", "fluency 1", "2", "3"]
         rows = []
         for part, found in zip(self.ranges, counts, strict=True):
@@ -229,6 +230,7 @@ class AnnotationTable:
         return markdown_table(header, rows)
 
     def _agreement_parts(self) -> list[str]:
+        """Return the paragraphs and tables about agreement."""
         names = list(self.each)
         if not self.agreement:
             return ["agreement needs two annotators"]
