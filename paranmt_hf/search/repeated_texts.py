@@ -133,7 +133,11 @@ class Deduplication:
         """Find the repetitions, and write them into a file; returns counts for each method, and kept rows [row]."""
         texts = self._stored(work / "stored")
         found: dict[Method, np.ndarray] = {}
-        compared = _with_letters(texts)
+        # A text without a letter or a digit is like none.
+        compared = np.empty(len(texts), bool)
+        for start, stop in spans(len(texts), BATCH):
+            column = texts.take(np.arange(start, stop)).cast(pa.string())
+            compared[start:stop] = pc.not_equal(plain(column), "").to_numpy(zero_copy_only=False)
         paths, folders = self._places(work)
         if "meaning" in paths and not paths["meaning"].exists():
             # An encoder that cannot be loaded is refused before texts are compared.
@@ -206,23 +210,18 @@ class Deduplication:
 
     def _find(self, method: Method, texts: StoredSentences, rows: np.ndarray, folder: Path) -> np.ndarray:
         """Find those of some rows that repeat an earlier one, `DROPPED`."""
+        config, count = self.config, len(rows)
 
         def read(places: np.ndarray) -> pa.Array:
             return texts.take(rows[places]).cast(pa.string())
 
-        differences = Differences(read, language=self.config.language) if self._keeps_differing(method) else None
-        if method == "exact" or not len(rows):
-
-            def letters_of(places: np.ndarray) -> pa.Array:
-                return plain(read(places))
-
-            blocks = [hash_texts(letters_of(np.arange(*span))) for span in spans(len(rows), BATCH)]
-            repeats = first_equal(np.concatenate([np.empty(0, np.uint64), *blocks]), letters_of)
-            scores = np.ones(np.count_nonzero(repeats >= 0))
+        differences = Differences(read, language=config.language) if self._keeps_differing(method) else None
+        if method == "exact" or not count:
+            repeats, scores = _exact(read, count)
         elif method == "near":
-            repeats, scores = self._near(read, len(rows), folder, differences)
+            repeats, scores = _near(read, count, config, differences, folder)
         else:
-            repeats, scores = self._meaning(read, len(rows), folder, differences)
+            repeats, scores = _alike_in_meaning(read, count, config, differences, folder, self._loaded)
         later = np.flatnonzero(repeats >= 0)
         found = np.empty(len(later), DROPPED)
         found["row"] = rows[later]
@@ -230,77 +229,80 @@ class Deduplication:
         found["score"] = scores.clip(-1, 1)
         return found
 
-    def _near(
-        self, read: Read, count: int, folder: Path, differences: Differences | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        for path in folder.iterdir():
-            path.unlink()
-        search = NearDuplicateSearch(folder, self.config.similarity, self.config.language, differences=differences)
-        with closing(search):
-            with Progress("cut into words", count, unit="rows", least=QUIET_SECONDS) as progress:
-                for start, stop in spans(count, BATCH):
-                    search.add([read(np.arange(start, stop))])
-                    progress.advance_to(stop)
-            with Progress("compare words", unit="steps", least=QUIET_SECONDS) as progress:
-                repeats = search.repeats(progress)
-            later = np.flatnonzero(repeats >= 0)
-            return repeats, search.similarities(repeats[later], later)
 
-    def _meaning(
-        self, read: Read, count: int, folder: Path, differences: Differences | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        def encode(start: int, stop: int) -> np.ndarray:
-            return encoded(self._loaded, read(np.arange(start, stop)).to_pylist())
+# The methods: of each text the first earlier kept one that it repeats, -1 if it is kept [text], and how similar the
+# repetitions are to these [repetition].
+Repeats = tuple[np.ndarray, np.ndarray]
 
-        vectors = write_encoded(folder, count, encode, "float16")
-        lists = self.config.lists
-        if lists is None:
-            # Few texts are compared with all others.
-            lists = 1 if count <= 10_000 else round(math.sqrt(count))
-        repeats = self._in_lists(vectors, min(lists, count), folder, differences)
+
+def _exact(read: Read, count: int) -> Repeats:
+    """Find the texts with the letters and digits of an earlier one."""
+
+    def letters_of(places: np.ndarray) -> pa.Array:
+        return plain(read(places))
+
+    hashes = [np.empty(0, np.uint64)]
+    for start, stop in spans(count, BATCH):
+        hashes.append(hash_texts(letters_of(np.arange(start, stop))))
+    repeats = first_equal(np.concatenate(hashes), letters_of)
+    return repeats, np.ones(np.count_nonzero(repeats >= 0))
+
+
+def _near(read: Read, count: int, config: DedupConfig, differences: Differences | None, folder: Path) -> Repeats:
+    """Find the texts with much the same pairs of words as an earlier one."""
+    for path in folder.iterdir():
+        path.unlink()
+    with closing(NearDuplicateSearch(folder, config.similarity, config.language, differences=differences)) as search:
+        with Progress("cut into words", count, unit="rows", least=QUIET_SECONDS) as progress:
+            for start, stop in spans(count, BATCH):
+                search.add([read(np.arange(start, stop))])
+                progress.advance_to(stop)
+        with Progress("compare words", unit="steps", least=QUIET_SECONDS) as progress:
+            repeats = search.repeats(progress)
         later = np.flatnonzero(repeats >= 0)
-        cosines = np.empty(len(later))
-        for start, stop in spans(len(later), BATCH):
-            some = later[start:stop]
-            sides = [normalised(vectors.take(places)) for places in (repeats[some], some)]
-            cosines[start:stop] = np.einsum("pd,pd->p", *sides)
-        return repeats, cosines
+        return repeats, search.similarities(repeats[later], later)
 
-    def _in_lists(self, vectors: Vectors, count: int, folder: Path, differences: Differences | None) -> np.ndarray:
-        """For each vector the first earlier kept one that is like it, -1 if it is kept [vector]."""
-        # Imports torch, which the help of the command does not need.
-        from paranmt_hf.search.inverted_index import SHARD, InvertedIndex, alike
 
-        lists = InvertedIndex.make(vectors, count)
-        write_in_order(vectors, lists.order, folder / SORTED, "float16")
-        candidates = CandidateFiles(folder, len(vectors))
-        signatures = None if differences is None else differences.signatures(len(vectors))
-        found = alike(Vectors(folder / SORTED), lists, self.config.probes, self.config.cosine, FIRST, signatures)
+def _alike_in_meaning(
+    read: Read, count: int, config: DedupConfig, differences: Differences | None, folder: Path, encoder: Encoder
+) -> Repeats:
+    """Find the texts whose vectors are much that of an earlier one, among those of the nearest lists of an index."""
+    # Imports torch, which the help of the command does not need.
+    from paranmt_hf.search.inverted_index import SHARD, InvertedIndex, alike
 
-        def same_claims(earlier: np.ndarray, later: np.ndarray) -> np.ndarray:
-            if differences is None:
-                return np.ones(len(later), bool)
-            return ~differences.between(earlier, later)
+    def encode(start: int, stop: int) -> np.ndarray:
+        return encoded(encoder, read(np.arange(start, stop)).to_pylist())
 
-        total = count * -(-len(vectors) // SHARD) + candidates.blocks
-        with Progress("compare", total, unit="steps", least=QUIET_SECONDS) as progress:
-            for earlier, later in found:
-                candidates.append(earlier, later)
-                progress.advance_to(progress.rows + 1)
-            return decide(candidates, len(vectors), same_claims, progress)
+    def same_claims(earlier: np.ndarray, later: np.ndarray) -> np.ndarray:
+        if differences is None:
+            return np.ones(len(later), bool)
+        return ~differences.between(earlier, later)
+
+    vectors = write_encoded(folder, count, encode, "float16")
+    # Few texts are compared with all others.
+    default = 1 if count <= 10_000 else round(math.sqrt(count))
+    lists = InvertedIndex.make(vectors, min(config.lists or default, count))
+    write_in_order(vectors, lists.order, folder / SORTED, "float16")
+    candidates = CandidateFiles(folder, count)
+    signatures = None if differences is None else differences.signatures(count)
+    found = alike(Vectors(folder / SORTED), lists, config.probes, config.cosine, FIRST, signatures)
+    total = len(lists) * -(-count // SHARD) + candidates.blocks
+    with Progress("compare", total, unit="steps", least=QUIET_SECONDS) as progress:
+        for earlier, later in found:
+            candidates.append(earlier, later)
+            progress.advance_to(progress.rows + 1)
+        repeats = decide(candidates, count, same_claims, progress)
+    later = np.flatnonzero(repeats >= 0)
+    cosines = np.empty(len(later))
+    for start, stop in spans(len(later), BATCH):
+        some = later[start:stop]
+        sides = [normalised(vectors.take(places)) for places in (repeats[some], some)]
+        cosines[start:stop] = np.einsum("pd,pd->p", *sides)
+    return repeats, cosines
 
 
 def _checksum(values: object) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
-
-
-def _with_letters(texts: StoredSentences) -> np.ndarray:
-    """Mark the texts [row] that have a letter or a digit."""
-    found = np.empty(len(texts), bool)
-    for start, stop in spans(len(texts), BATCH):
-        column = texts.take(np.arange(start, stop)).cast(pa.string())
-        found[start:stop] = pc.not_equal(plain(column), "").to_numpy(zero_copy_only=False)
-    return found
 
 
 def write_dropped(path: Path, texts: StoredSentences, found: dict[Method, np.ndarray], checksum: str) -> None:
