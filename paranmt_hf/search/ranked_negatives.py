@@ -128,14 +128,16 @@ class ParaphraseGraph:
         theirs = np.bincount(left, weights=self._degrees[self._ends], minlength=count).astype(np.int64)
         self.most_related = self._degrees + theirs
 
-    def related(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Whether two sentences are paired, paired with the same sentence, or equal [question], bool."""
+    def related(self, first: np.ndarray, second: np.ndarray, *, at_once: int = 1 << 23) -> np.ndarray:
+        """Whether two sentences are paired, paired with the same sentence, or equal [question], bool.
+
+        `at_once` bounds the ends of pairs that are looked up together, and so the memory.
+        """
         found = self._paired(first, second)
         # The partners of the one with fewer are looked up among those of the other.
         swap = self._degrees[first] > self._degrees[second]
         fewer, other = np.where(swap, second, first), np.where(swap, first, second)
-        # At most 8 million ends of pairs at once.
-        numbers = np.cumsum(self._degrees[fewer]) // (1 << 23)
+        numbers = np.cumsum(self._degrees[fewer]) // at_once
         for part in np.split(np.arange(len(first)), np.flatnonzero(np.diff(numbers)) + 1):
             counts = self._degrees[fewer[part]]
             partners, _ = expand(self._ends, self._starts[fewer[part]], counts)
