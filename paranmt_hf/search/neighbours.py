@@ -59,13 +59,18 @@ class Neighbours:
         if many.any():
             scores, places = similarities[many].topk(top, dim=1)
             self._merge(rows[many], scores, items[places])
-        # The others, numbered again from 0.
+        # The others, numbered again from 0, in rows of equal length: candidates [row, rank].
         few = (counts > 0) & ~many
-        number = few.cumsum(0) - 1
         chosen = few[row]
         row, column = row[chosen], column[chosen]
-        if len(row):
-            self._merge(rows[few], *_padded(similarities[row, column], items[column], number[row], counts[few]))
+        if not len(row):
+            return
+        number, counts = (few.cumsum(0) - 1)[row], counts[few]
+        rank = torch.arange(len(row)) - (counts.cumsum(0) - counts)[number]
+        scores = torch.full((len(counts), int(counts.max())), LOWEST)
+        found = torch.full(scores.shape, NOBODY, dtype=torch.int32)
+        scores[number, rank], found[number, rank] = similarities[row, column], items[column]
+        self._merge(rows[few], scores, found)
 
     def _merge(self, rows: torch.Tensor, scores: torch.Tensor, items: torch.Tensor) -> None:
         """Merge candidates [row, candidate] with those kept, and keep the most similar."""
@@ -116,21 +121,6 @@ def _marked(
         return first, second
     row, order = second.sort(stable=True)
     return row, first[order]
-
-
-def _padded(
-    similarities: torch.Tensor, items: torch.Tensor, row: torch.Tensor, counts: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Arrange candidates [candidate], whose rows ascend, in rows of equal length [row, rank], padded.
-
-    `counts` is the number of candidates of each row.
-    """
-    starts = counts.cumsum(0) - counts
-    place = torch.arange(len(row)) - starts[row]
-    scores = torch.full((len(counts), int(counts.max())), LOWEST)
-    found = torch.full(scores.shape, NOBODY, dtype=torch.int32)
-    scores[row, place], found[row, place] = similarities, items
-    return scores, found
 
 
 BLOCK = 8192  # Vectors of a block; 8192 x 8192 similarities are 256 MB

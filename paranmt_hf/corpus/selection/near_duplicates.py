@@ -81,7 +81,12 @@ class NearDuplicateSearch:
             return np.empty(0, np.int64)
         candidates = CandidateFiles(self._folder, len(self))
         progress.total = len(self._keys) + candidates.blocks
-        copies = self._copies()
+        copies = np.full(len(self), -1, np.int64)
+        if self._differences is None:
+            # Texts that differ in the order of their numbers may have equal sets.
+            for earlier, later in sharing(self._keys[-1], 1, copies >= 0):
+                equal = self.similarities(earlier, later) == 1
+                copies[later[equal]] = earlier[equal]
         signatures = None if self._differences is None else self._differences.signatures(len(self))
         for keys in self._keys:
             for earlier, later in sharing(keys, FIRST, copies >= 0):
@@ -111,16 +116,6 @@ class NearDuplicateSearch:
         for file in self._keys:
             file.close()
         self._sets.close()
-
-    def _copies(self) -> np.ndarray:
-        """For each document the first one with an equal set, or -1 [document]."""
-        copies = np.full(len(self), -1, np.int64)
-        # Equal sets may differ by the order of their numbers.
-        if self._differences is None:
-            for earlier, later in sharing(self._keys[-1], 1, copies >= 0):
-                equal = self.similarities(earlier, later) == 1
-                copies[later[equal]] = earlier[equal]
-        return copies
 
     def _alike(self, earlier: np.ndarray, later: np.ndarray) -> np.ndarray:
         """Mark the pairs of documents that are alike [pair]."""
