@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from paranmt_hf.training.mega_batch_miner import MegaBatchMiner as MegaBatchMiner
     from paranmt_hf.training.train import train as train
 
-# The module of each public name, which is imported when the name is first used: importing the package stays cheap.
+# The module of each public name. It is imported when the name is first used, so that importing the package is fast.
 _MODULES = {
     "Calibration": "paranmt_hf.encoders.calibration",
     "DedupConfig": "paranmt_hf.search.repeated_texts",
@@ -114,7 +114,7 @@ _MODULES = {
     "train_paraphraser": "paranmt_hf.paraphrase.train",
     "train_sent2vec": "paranmt_hf.sent2vec.train",
 }
-# Names of single features, which can be imported from here too.
+# Less common names, which can be imported from the package too but are not in `__all__`.
 _FURTHER = {
     "LanguageModelConfig": "paranmt_hf.corpus.language_models.config",
     "ListwiseLoss": "paranmt_hf.distillation.listwise",

@@ -2,10 +2,13 @@ import gc
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import BinaryIO
 
 import pytest
@@ -43,12 +46,6 @@ VOLATILE = {
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the cards that tests compare with")
-
-
-@pytest.fixture
-def checkpoint_always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write a checkpoint whenever one may be written, and not every minute."""
-    monkeypatch.setattr("paranmt_hf.training.checkpoint.CHECKPOINT_SECONDS", 0)
 
 
 @pytest.fixture
@@ -118,6 +115,55 @@ def _freeze() -> None:
 
 
 @pytest.fixture
+def checkpoint_always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long work writes a checkpoint after every step that can have one."""
+    for name in ("training.checkpoint", "search.mine", "search.ranked_negatives"):
+        monkeypatch.setattr(f"paranmt_hf.{name}.CHECKPOINT_SECONDS", 0)
+
+
+@pytest.fixture
+def killed_after(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Call a function, which is killed after some calls of a method (training on a mega-batch) or of a function."""
+
+    def run(
+        count: int,
+        function: Callable,
+        *arguments: object,
+        kind: object = None,
+        name: str = "train_on",
+        **options: object,
+    ) -> None:
+        if kind is None:
+            from paranmt_hf.training.cpu_engine import CpuEngine as kind
+        name = name or "train_on"
+        left, original = iter(range(count)), getattr(kind, name)
+
+        def stopping(*given: object, **named: object) -> object:
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+            return original(*given, **named)
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(kind, name, stopping)
+            function(*arguments, **options)
+
+    return run
+
+
+@pytest.fixture
+def memory(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Call it with the bytes of memory that the machine has."""
+    return lambda size: monkeypatch.setattr("paranmt_hf.util.machine.total_memory", lambda: size)
+
+
+@pytest.fixture
+def without(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Call it with the name of an optional package, which is then as if it were not installed."""
+
+    return lambda package: monkeypatch.setitem(sys.modules, package, None)
+
+
+@pytest.fixture
 def any_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """Settings may be out of their ranges, as by an `object.__setattr__`: what then diverges must still be told."""
     monkeypatch.setattr("paranmt_hf.util.markers.Range.__contains__", lambda self, value: True)
@@ -154,6 +200,23 @@ def made(tmp_path_factory):
 @pytest.fixture
 def release(made, tmp_path):
     return shutil.copytree(made, tmp_path / "corpus")
+
+
+@pytest.fixture
+def releases_on_hub(monkeypatch):
+    """Folders of corpora by their names on the Hub, where nothing else is; `asked` has what was asked for."""
+    import paranmt_hf.corpus.reading.sentences as sentences
+    import paranmt_hf.corpus.release.release as release
+
+    found = SimpleNamespace(folders={}, asked=[])
+
+    def fetch(name, *version):
+        found.asked.append((name, *version))
+        return replace(release.find_release(found.folders[name]), name=name) if name in found.folders else None
+
+    for module in (sentences, release):
+        monkeypatch.setattr(module, "fetch_release", fetch)
+    return found
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from paranmt_hf.errors import InputError
+from paranmt_hf import InputError
 
 
 @contextmanager

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from paranmt_hf.errors import InputError, WriteError
+from paranmt_hf import InputError
+from paranmt_hf.errors import WriteError
 
 
 @pytest.mark.parametrize("kind", [InputError, WriteError])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from paranmt_hf.encoders.loading import load
+from paranmt_hf import load
 from paranmt_hf.encoders.saving import save
 
 PAGE = (Path(__file__).parents[1] / "docs" / "integrations.md").read_text(encoding="utf8")

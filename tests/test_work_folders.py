@@ -6,13 +6,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.import_pairs import import_pairs
+from paranmt_hf import import_pairs, train
 from paranmt_hf.corpus.reading.readers import LineFiles
 from paranmt_hf.corpus.release import release_run
 from paranmt_hf.corpus.score import rescore
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import WriteError
-from paranmt_hf.training.train import train
 from paranmt_hf.util import run
 from tests.refused import refused
 from tests.toys import LOCAL, RELEASE, bytes_of, full_disk, make, write_vectors

@@ -12,12 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.build import build
-from paranmt_hf.corpus.import_pairs import import_pairs
-from paranmt_hf.corpus.jobs.engine import EngineConfig
+from paranmt_hf import EngineConfig, ReleaseConfig, build, import_pairs
 from paranmt_hf.corpus.reading.readers import TableFiles
 from paranmt_hf.corpus.release.release import read_tables, release_files
-from paranmt_hf.corpus.release.release_run import ReleaseConfig
 from paranmt_hf.corpus.translation import engines
 from paranmt_hf.corpus.translation.translator import Translations
 

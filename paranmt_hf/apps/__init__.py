@@ -1,1 +1,1 @@
-"""Programs over all features: the local pages, the doctor."""
+"""Programs that use all features: local pages, a server of vectors, the doctor."""

@@ -1,4 +1,4 @@
-"""`paranmt doctor`: what is installed, what this machine has, and which defaults commands would use on it."""
+"""`paranmt doctor`: shows what is installed, what this machine has, and which defaults commands would use on it."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ State = Literal["present", "missing", "too old", "broken"]
 
 @dataclass
 class Diagnosis:
-    """What was found."""
+    """The report of `paranmt doctor` about an installation and its machine."""
 
-    sections: dict[str, Lines] = field(default_factory=dict)  # Names and values under each heading
-    problems: list[str] = field(default_factory=list)  # What is wrong, and what to do
+    sections: dict[str, Lines] = field(default_factory=dict)  # Names and values to show under each heading
+    problems: list[str] = field(default_factory=list)  # Sentences about what is wrong and what to do
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -72,7 +72,10 @@ def diagnose() -> Diagnosis:
 
 
 def _packages(problems: list[str]) -> Lines:
-    """Version of each package; those that only an extra needs may be missing."""
+    """Return the version of each required package, and add what is wrong to `problems`.
+
+    A missing package is a problem only if no extra is needed for it.
+    """
     lines = {}
     for requirement, extra in read_requirements():
         name = f"{requirement.name} ({extra})" if extra else requirement.name
@@ -86,7 +89,10 @@ def _packages(problems: list[str]) -> Lines:
 
 
 def read_requirements() -> list[tuple[Requirement, str | None]]:
-    """The packages that the installed metadata require, each with its extra; those without an extra first."""
+    """Return the packages that the metadata of this package require, each with the extra that it belongs to.
+
+    Packages without an extra (None) come first; those for development are left out.
+    """
     pairs: list[tuple[Requirement, str | None]] = []
     for text in requires(NAME) or []:
         requirement = Requirement(text)
@@ -94,14 +100,23 @@ def read_requirements() -> list[tuple[Requirement, str | None]]:
         extra = re.search('extra == "([^"]+)"', str(requirement.marker or ""))
         if extra is None:
             pairs.append((requirement, None))
-        # Those who change the code alone need the others.
+        # The extras `test` and `dev` are needed only for changing the code.
         elif extra[1] not in ("test", "dev"):
             pairs.append((requirement, extra[1]))
     return sorted(pairs, key=lambda pair: pair[1] or "")
 
 
 def package_state(requirement: Requirement, extra: str | None) -> tuple[str | None, State, str | None]:
-    """Return the version of a required package, its state, and if it is not present what is wrong and what to do."""
+    """Examine a required package.
+
+    Args:
+        requirement: The package, and the versions that are needed.
+        extra: Extra that the package belongs to; None for a package that is always needed.
+
+    Returns:
+        The installed version, None if unknown; the state; and what is wrong and how to install the package, None if it
+        is present.
+    """
     name = requirement.name
     needed = str(requirement.specifier)
     install = f"pip install '{NAME}[{extra}]'" if extra else f"pip install '{name}{needed}'"
@@ -110,7 +125,7 @@ def package_state(requirement: Requirement, extra: str | None) -> tuple[str | No
         enough = requirement.specifier.contains(Version(found), prereleases=True)
     except PackageNotFoundError:
         return None, "missing", install
-    # What a half-removed package or damaged metadata leaves.
+    # Half-removed packages and damaged metadata raise errors of many classes.
     except Exception as error:
         return None, "broken", f"its version cannot be read ({_short(error)}): {install}"
     if not enough:
@@ -127,6 +142,7 @@ def _short(error: BaseException) -> str:
 
 
 def _gpus() -> Lines:
+    """Describe each GPU that torch can use, by its number."""
     import torch
 
     from paranmt_hf.corpus.jobs.engine import count_gpus
@@ -134,14 +150,14 @@ def _gpus() -> Lines:
     gpus = {}
     for number in range(count_gpus()):
         gpu = torch.cuda.get_device_properties(number)
-        # From Ampere on (compute capability 8.0) GPUs compute in bf16.
+        # GPUs compute in bf16 from the generation Ampere on, whose compute capability is 8.0.
         precision = "bf16" if gpu.major >= 8 else "no bf16"
         gpus[str(number)] = f"{gpu.name}, {_gigabytes(gpu.total_memory)}, {precision}"
     return gpus or {"none": "torch can use no GPU"}
 
 
 def _defaults() -> Lines:
-    """Defaults of `paranmt build` on this machine."""
+    """Describe the defaults of `paranmt build` on this machine."""
     from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.corpus.translation.translator import TranslatorConfig, default_batch_tokens, resolve_device
 
@@ -157,7 +173,7 @@ def _defaults() -> Lines:
 
 
 def _folders() -> Lines:
-    """Where caches are, and free space."""
+    """Return the paths of caches and other folders, each with the free space there."""
     from huggingface_hub import constants
 
     folders = {
@@ -168,13 +184,14 @@ def _folders() -> Lines:
     }
     lines = {}
     for name, folder in folders.items():
-        # A cache need not exist yet.
+        # A cache may not exist yet, so the space is that of its nearest existing parent.
         present = next(parent for parent in (folder, *folder.parents) if parent.exists())
         lines[name] = f"{folder}: {_gigabytes(shutil.disk_usage(present).free)} free"
     return lines
 
 
 def _hub() -> Lines:
+    """Return the address of the Hub, and whether there is a token."""
     from huggingface_hub import constants, get_token
 
     return {

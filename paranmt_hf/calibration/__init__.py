@@ -1,1 +1,1 @@
-"""From a cosine to a probability."""
+"""Calibration of encoders: from the cosine of two sentences to the probability that they are paraphrases."""

@@ -1,7 +1,7 @@
 """Calibrate an encoder: isotonic regression from the cosine to the probability of a paraphrase.
 
-Zadrozny & Elkan 2002, "Transforming classifier scores into accurate multiclass probability estimates"; the fit is
-that of pool adjacent violators.
+Zadrozny & Elkan 2002, "Transforming classifier scores into accurate multiclass probability estimates". The curve is
+fitted by the pool-adjacent-violators algorithm.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 logger = logging.getLogger(__name__)
-DIGITS = 6
+DIGITS = 6  # Decimal places of cosines and probabilities
 
 
 class Calibrated(EncoderResult[Calibration]):
-    """A copy of an encoder with a calibration."""
+    """The copy of an encoder that has a calibration."""
 
     def summary(self) -> str:
-        """Describe the data, the calibration error, and the cosine of a high precision."""
+        """Return lines about the data, the calibration error, and the cosine above which the precision is high."""
         record = self.record
         share = f"{record.positives:,} of {record.pairs:,} pairs are paraphrases ({record.prior:.1%})"
         try:
@@ -102,10 +102,10 @@ def calibrate(
         encoder = load(located)
         record = fit(settings, sets, encoder)
         copy_model(located, folder)
-        # A picture that came with the encoder is not of this calibration.
+        # The folder may have the picture of an earlier calibration.
         (folder / CALIBRATION_PICTURE).unlink(missing_ok=True)
         plot_calibration(record, folder / CALIBRATION_PICTURE, out.name)
-        # The card shows it.
+        # The card shows the calibration, so the record is written first.
         record.write(folder)
         rewrite_card(folder, out.name)
         return record
@@ -114,7 +114,16 @@ def calibrate(
 
 
 def fit(settings: CalibrationSettings, sets: Sequence[RatedPairs], encoder: SentenceEncoder) -> Calibration:
-    """Fit the calibration of an encoder to rated pairs."""
+    """Fit the calibration of an encoder to rated pairs.
+
+    The curve is fitted to all pairs. The bins come from ten-fold cross-validation, in which the pairs of a fold share
+    no sentence with the others.
+
+    Args:
+        settings: Everything that determines the calibration.
+        sets: The rated pairs of each source.
+        encoder: The encoder to calibrate.
+    """
     left = [text for each in sets for text in each.left]
     right = [text for each in sets for text in each.right]
     positive = np.concatenate([each.positive for each in sets])
@@ -139,22 +148,43 @@ def fit(settings: CalibrationSettings, sets: Sequence[RatedPairs], encoder: Sent
 
 
 def isotonic(cosines: np.ndarray, positive: np.ndarray, digits: int = DIGITS) -> list[tuple[float, float]]:
-    """Fit an ascending curve from cosines [pair] to the share of positives [pair]; returns its corners, rounded.
+    """Fit an ascending curve from cosines to the share of positives.
 
-    One more positive at the lowest cosine, and one more negative at the highest, keep it from 0 and 1, which no number
-    of pairs can show.
+    One more positive at the lowest cosine, and one more negative at the highest, keep the curve from 0 and 1, which no
+    number of pairs can prove.
+
+    Args:
+        cosines: Cosine of each pair [pair].
+        positive: Whether each pair is a paraphrase [pair].
+        digits: Decimal places of the result.
+
+    Returns:
+        The corners of the curve, a cosine and a share each, ascending.
     """
     from sklearn.isotonic import IsotonicRegression
 
     model = IsotonicRegression().fit([cosines.min(), *cosines, cosines.max()], [1, *positive, 0])
-    # Of millions of pairs a share may be nearer to 0 or 1 than is written.
+    # With millions of pairs a share may be so near to 0 or 1 that it would be rounded to them.
     shares = model.y_thresholds_.clip(10**-digits, 1 - 10**-digits)
     corners = zip(model.X_thresholds_, shares, strict=True)
     return [(round(float(cosine), digits), round(float(share), digits)) for cosine, share in corners]
 
 
 def folds_of(left: Sequence[str], right: Sequence[str], folds: int, seed: int) -> Iterator[np.ndarray]:
-    """Split pairs into parts [pair in part] that share no sentence."""
+    """Split pairs into parts that share no sentence.
+
+    Args:
+        left: First sentence of each pair [pair].
+        right: Second sentence of each pair [pair].
+        folds: Maximum number of parts.
+        seed: Seed of the split.
+
+    Yields:
+        The positions of the pairs of each part, ascending.
+
+    Raises:
+        InputError: All pairs are connected by shared sentences.
+    """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -171,22 +201,43 @@ def folds_of(left: Sequence[str], right: Sequence[str], folds: int, seed: int) -
 
 
 def reliability(probabilities: np.ndarray, positive: np.ndarray, bins: int = 15) -> list[tuple[float, float, int]]:
-    """Mean probability, share of positives, and number of pairs of bins of equal count, by probability."""
-    found = []
-    for part in np.array_split(np.argsort(probabilities, kind="stable"), min(bins, len(probabilities))):
-        mean, share = float(probabilities[part].mean()), float(positive[part].mean())
-        found.append((round(mean, DIGITS), round(share, DIGITS), len(part)))
-    return found
+    """Compare predicted probabilities with the share of positives, in bins of equally many pairs by probability.
+
+    Args:
+        probabilities: Predicted probability of each pair [pair].
+        positive: Whether each pair is a paraphrase [pair].
+        bins: Maximum number of bins.
+
+    Returns:
+        For each bin its mean probability, share of positives, and number of pairs.
+    """
+    summaries = []
+    for pairs in np.array_split(np.argsort(probabilities, kind="stable"), min(bins, len(probabilities))):
+        mean, share = float(probabilities[pairs].mean()), float(positive[pairs].mean())
+        summaries.append((round(mean, DIGITS), round(share, DIGITS), len(pairs)))
+    return summaries
 
 
 def calibration_error(bins: Sequence[tuple[float, float, int]]) -> float:
-    """Expected calibration error: the mean distance of probability and share over the pairs of `reliability`."""
+    """Compute the expected calibration error: the mean difference of probability and share over all pairs.
+
+    Args:
+        bins: The bins that `reliability` returns.
+    """
     pairs = sum(count for _, _, count in bins)
     return sum(abs(mean - share) * count for mean, share, count in bins) / pairs
 
 
 def counts_above(cosines: np.ndarray, positive: np.ndarray) -> list[tuple[float, int, int]]:
-    """Number of pairs, and of positives, at or above some of the cosines, at most 100."""
+    """Count the pairs, and the positives among them, at or above some of the cosines.
+
+    Args:
+        cosines: Cosine of each pair [pair].
+        positive: Whether each pair is a paraphrase [pair].
+
+    Returns:
+        At most 100 cosines, ascending, each with the number of pairs at or above it and that of positives among them.
+    """
     order = np.sort(cosines)
     ranks = np.linspace(0, len(order) - 1, min(100, len(order))).astype(int)
     found = []
@@ -197,7 +248,13 @@ def counts_above(cosines: np.ndarray, positive: np.ndarray) -> list[tuple[float,
 
 
 def plot_calibration(calibration: Calibration, path: Path, title: str) -> None:
-    """Draw the share of paraphrases by probability, and the probability by cosine, if matplotlib is there."""
+    """Draw the share of paraphrases by probability, and the probability by cosine, if matplotlib is installed.
+
+    Args:
+        calibration: The calibration to draw.
+        path: The picture to write.
+        title: Title of the picture.
+    """
     if not available("matplotlib"):
         return
     import matplotlib.figure

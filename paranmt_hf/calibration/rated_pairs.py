@@ -1,4 +1,4 @@
-"""Read rated pairs: with labels, with scores, or with the answers of annotators."""
+"""Read rated pairs: pairs of sentences with labels, with scores, or with the answers of annotators."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from paranmt_hf.evaluation.sts_data import read_scored_pairs
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.util.files import source_name
 
-PAIRS = ASSETS / "calibration" / "pairs.tsv"  # Pairs that the package carries
-STRENGTH = "strength"
+PAIRS = ASSETS / "calibration" / "pairs.tsv"  # The rated pairs that the package carries
+STRENGTH = "strength"  # Column that only `paranmt annotate export` writes: how strongly two sentences paraphrase
 
 
 @dataclass(frozen=True)
 class RatedPairs:
-    """Pairs of sentences, and whether each is a paraphrase.
+    """Pairs of sentences of one source, and whether each is a paraphrase.
 
     Attributes:
         name: Name of the file or folder.
@@ -51,13 +51,19 @@ class RatedPairs:
 
     @property
     def stated(self) -> CalibrationData:
-        """What the record of a calibration says of them."""
+        """What the record of a calibration says about these pairs."""
         checksum = StsSet("", self.left, self.right, self.positive.astype(float)).checksum
         return CalibrationData(self.name, checksum, len(self.left), int(self.positive.sum()), self.left_out)
 
 
 def read_rated_pairs(source: str | Path, positive: float, columns: Mapping[str, str] | None = None) -> RatedPairs:
-    """Read rated pairs as `calibrate` takes them; scores of `positive` or more are those of paraphrases."""
+    """Read the rated pairs of one source, as `calibrate` takes them.
+
+    Args:
+        source: File or folder.
+        positive: The smallest score of a paraphrase, where the source has scores and no labels.
+        columns: Names of the source's columns, by the names that are expected.
+    """
     path = Path(source).expanduser()
     name = "the pairs of paranmt-hf" if source == PAIRS else source_name(source)
     names = () if path.is_dir() or not path.exists() else open_table(path, (columns or {}).values()).names
@@ -73,7 +79,7 @@ def read_rated_pairs(source: str | Path, positive: float, columns: Mapping[str, 
 
 
 def _labelled(name: str, path: Path, columns: Mapping[str, str]) -> RatedPairs:
-    """Read pairs with labels; those without one, or without text on a side, are counted."""
+    """Read pairs with labels; rows without a label, or without text on a side, are counted and left out."""
     report = Report()
     opened = open_pairs(str(path), WantedColumns(columns))
     table = pa.concat_tables(opened.tables(report))
@@ -93,7 +99,10 @@ def _labelled(name: str, path: Path, columns: Mapping[str, str]) -> RatedPairs:
 
 
 def _annotated(name: str, path: Path, positive: float) -> RatedPairs:
-    """Read pairs that `paranmt annotate export` wrote, with the mean strength over annotators."""
+    """Read pairs that `paranmt annotate export` wrote, by the mean strength over annotators.
+
+    A mean of `positive` or more makes a pair a paraphrase.
+    """
     try:
         table = csv.read_csv(path, parse_options=csv.ParseOptions(newlines_in_values=True))
         table = table.filter(table[STRENGTH].is_valid())
@@ -103,7 +112,7 @@ def _annotated(name: str, path: Path, positive: float) -> RatedPairs:
             f"cannot read {path}: {error}; expected what `paranmt annotate export` writes", path=path
         ) from None
     ordered = mean.sort_by([("sample", "ascending"), ("item", "ascending")])
-    # A mark that keeps spreadsheets from reading a formula.
+    # Remove the mark that the export puts before a text which a spreadsheet would read as a formula.
     texts = [pc.replace_substring_regex(ordered[side].cast(pa.string()), "^'", "") for side in SIDES]
     left, right = (text.to_pylist() for text in texts)
     return RatedPairs(name, left, right, np.asarray(ordered[f"{STRENGTH}_mean"]) >= positive)

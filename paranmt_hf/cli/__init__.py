@@ -1,6 +1,6 @@
-"""The `paranmt` command: find the command in the table, call its function, print its result.
+"""The program `paranmt`: find the command in the table, call its function, and print its result.
 
-The options of a command are in the record of its result, with which `--config` repeats the command.
+The record of a result holds the options of the command that made it. `--config RECORD` repeats the command.
 """
 
 from __future__ import annotations
@@ -31,11 +31,18 @@ from paranmt_hf.version import __version__
 
 logger = logging.getLogger(__name__)
 
-PRINTED = Path("-")  # The value of `--json` that prints
+PRINTED = Path("-")  # The value of `--json` for printing instead of writing a file
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; returns 0, 1 after an error, 2 after a mistyped command, 130 after Ctrl-C."""
+    """Run the command that the words of a command line name, and print its result or its error.
+
+    Args:
+        argv: The words after `paranmt`; None for those that the program was started with.
+
+    Returns:
+        The exit status: 0, or 1 after an error, 2 if there is no such command, 130 after Ctrl-C.
+    """
     words = list(sys.argv[1:] if argv is None else argv)
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("paranmt_hf").setLevel(logging.INFO if is_rank_0() else logging.WARNING)
@@ -45,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("interrupted; the same command continues what it has kept, or begins again", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader, such as `head`, has ended; the rest of the output is discarded.
+        # The program that reads the output, such as `head`, has ended, so the rest is discarded.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
@@ -56,7 +63,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def find_command(words: Sequence[str]) -> tuple[Command | None, list[str]]:
-    """Find the command that the first words name, and return it with the other words."""
+    """Find the command that the first one or two words name.
+
+    Returns:
+        The command, None if there is none of that name; and the words after its name.
+    """
     for count in (2, 1):
         if (name := " ".join(words[:count])) in COMMANDS:
             return COMMANDS[name], list(words[count:])
@@ -64,9 +75,14 @@ def find_command(words: Sequence[str]) -> tuple[Command | None, list[str]]:
 
 
 def _run(words: list[str]) -> int:
-    """Run a command, or show the help of all."""
+    """Run a command, or print the version, the list of commands, or that there is no such command.
+
+    Returns:
+        The exit status: 0, or 2 if no command was given or it does not exist.
+    """
     command, others = find_command(words)
     first = "".join(words[:1])
+    # The commands of the family, if the first word is the name of one.
     below = [each for each in COMMANDS.values() if first in FAMILIES and each.name.startswith(f"{first} ")]
     if command is not None:
         run_command(command, others)
@@ -87,7 +103,12 @@ def _run(words: list[str]) -> int:
 
 
 def overview(family: str = "", below: Sequence[Command] = ()) -> str:
-    """Help of `paranmt`, all commands under their headings; or of a family, the commands `below` it."""
+    """Return the help of `paranmt`, which lists all commands under their headings; or the help of a family.
+
+    Args:
+        family: Name of a family of commands, such as `search`; empty for the help of `paranmt`.
+        below: Commands of the family.
+    """
     if below:
         lines = [f"usage: paranmt {family} COMMAND [options]", "", FAMILIES[family], ""]
         lines += [f"  {command.name.split()[1]:<16} {command.summary}" for command in below]
@@ -104,13 +125,16 @@ def overview(family: str = "", below: Sequence[Command] = ()) -> str:
 
 
 def run_command(command: Command, words: Sequence[str]) -> None:
-    """Parse the options of a command, call its function, and report its result."""
+    """Parse the words after the name of a command, call its function, and print its result.
+
+    Errors show parameters as they are typed: `--batch-size`.
+    """
     from paranmt_hf.cli.parsing import parse
 
     try:
         given = file_values(command, words)
         if _given(words, "--out") == "":
-            # Such as `--out "$NAME"` without the variable; as a path it would be the current folder.
+            # As a path, the empty text of `--out "$NAME"` with an unset variable would be the current folder.
             raise InputError("out is empty; name what is written", option="out")
         values = parse(command, words, given)
         _check_config(command, words, {name: value for name, value in given.items() if values[name] == value})
@@ -121,7 +145,14 @@ def run_command(command: Command, words: Sequence[str]) -> None:
 
 
 def perform(command: Command, values: Mapping[str, Any]) -> Iterator[str]:
-    """Call the function of a command, keep its result and its options, and yield what is printed."""
+    """Call the function of a command, and yield the texts that are printed about its result.
+
+    The options are put into the record of the result, and the result is written to the file of `--json`.
+
+    Args:
+        command: The command.
+        values: Value of each option by its name, and of `json`: a path, `PRINTED`, or None.
+    """
     json_file = None if values.get("json") == PRINTED else values.get("json")
     changed = values.get(command.options[0].name if command.changes_folder else "out")
     try:
@@ -137,7 +168,7 @@ def perform(command: Command, values: Mapping[str, Any]) -> Iterator[str]:
 
 @contextmanager
 def _options_in_log(flags: Mapping[str, str]) -> Iterator[None]:
-    """Show parameters in logged messages as options, in a `with` block."""
+    """Show parameters in messages that the package logs in a `with` block as they are typed: `--batch-size`."""
 
     def rewrite(record: logging.LogRecord) -> bool:
         if record.name.startswith("paranmt_hf"):
@@ -156,7 +187,7 @@ def _options_in_log(flags: Mapping[str, str]) -> Iterator[None]:
 
 
 def _report(command: Command, values: Mapping[str, Any], result: Any, json_file: Path | None) -> Iterator[str]:  # noqa: ANN401
-    """Describe a result, and write it to the file of `--json`."""
+    """Yield the description of a result, and write it as JSON to the file `json_file`, if it is not None."""
     if isinstance(result, Iterator):
         yield from result
         return
@@ -173,7 +204,7 @@ def _report(command: Command, values: Mapping[str, Any], result: Any, json_file:
 
 
 def file_values(command: Command, words: Sequence[str]) -> dict[str, Any]:
-    """Values from the file of `--config`, and from named sets of values such as a recipe."""
+    """Return the values that options have from the file of `--config` and from a named set such as a recipe."""
     values: dict[str, Any] = {}
     if path := _given(words, "--config"):
         values = command.values_of(read_options(Path(path).expanduser(), command.name), path)
@@ -181,7 +212,11 @@ def file_values(command: Command, words: Sequence[str]) -> dict[str, Any]:
 
 
 def read_options(path: Path, command: str) -> dict[str, Any]:
-    """Read the options of a command from a YAML file, or from the record of a result, as text."""
+    """Read the options of the command named `command` from a YAML file or the record of a result.
+
+    Returns:
+        Values as text, by the names of the options as they are written in the file.
+    """
     if not is_record(path):
         return read_yaml(path, f"options of `paranmt {command}`, a name and a value each", as_text=True)
     values = read_json(path, "the record of a result")
@@ -191,16 +226,25 @@ def read_options(path: Path, command: str) -> dict[str, Any]:
         raise InputError(
             f"{path} has the options of {others}; expected those of `paranmt {command}`", option="config", path=path
         )
-    # As text, as in a YAML file, so that values are converted alike.
+    # The values go through YAML to become text, so that those of a record and of a YAML file are converted alike.
     return dict(parse_yaml(as_yaml(recorded[command]), as_text=True))
 
 
 def _check_config(command: Command, words: Sequence[str], given: Mapping[str, Any]) -> None:
-    """Reject what a file of `--config` writes outside its folder and this one, or sends, unless it is typed too."""
+    """Reject a `--config` file that would have the command do what the user must consent to, unless it is typed too.
+
+    Such acts are writing outside of the folder of the file and the current folder, sending text to a server, reporting
+    to a service, and the options `TYPED_ONLY`. The user consents to an option by typing it on the command line.
+
+    Args:
+        command: The command.
+        words: The words after its name.
+        given: The values from the file that the command line does not replace.
+    """
     config = _given(words, "--config")
     if config is None:
         return
-    # Imports numpy, which `doctor` does without.
+    # The import is here because it loads numpy, which `paranmt doctor` must run without.
     from paranmt_hf.cli.permissions import TYPED_ONLY, Act, acts_of, written_options
 
     flags = {option.name: option.flag for option in command.options}
@@ -223,7 +267,13 @@ def _check_config(command: Command, words: Sequence[str], given: Mapping[str, An
 
 
 def expanded(command: Command, values: dict[str, Any], words: Sequence[str] = ()) -> dict[str, Any]:
-    """Add the values that the name of a set of values, such as a recipe, stands for."""
+    """Return values of options with those of a named set added, such as a recipe (see `Expands`).
+
+    Args:
+        command: The command.
+        values: Values by the names of options, which take precedence over those of the set.
+        words: Words of the command line, which may name the set too.
+    """
     for option in command.options:
         for marker in option.expected.markers:
             chosen = _given(words, option.flag) or values.get(option.name)
@@ -233,7 +283,7 @@ def expanded(command: Command, values: dict[str, Any], words: Sequence[str] = ()
 
 
 def _given(words: Sequence[str], flag: str) -> str | None:
-    """Value of an option on the command line, the last one."""
+    """Return the value of an option on the command line, the last one if it is repeated; None if it is not there."""
     value = None
     for index, word in enumerate(words):
         if word == "--":
@@ -246,7 +296,7 @@ def _given(words: Sequence[str], flag: str) -> str | None:
 
 
 def describe_error(error: Exception) -> str:
-    """Describe an error in one sentence."""
+    """Return one sentence about an error, for the terminal."""
     if isinstance(error, InputError):
         return str(error)
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
@@ -256,7 +306,11 @@ def describe_error(error: Exception) -> str:
 
 
 def show_any_text() -> None:
-    """Make the standard streams take all characters; Windows writes to files and pipes in an encoding of few."""
+    """Make the standard streams accept all characters.
+
+    On Windows, files and pipes get UTF-8 instead of an encoding with few characters. Elsewhere, characters that the
+    encoding of the terminal lacks are written as escapes.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             encoding = "utf8" if sys.platform == "win32" and not stream.isatty() else None
@@ -264,10 +318,10 @@ def show_any_text() -> None:
 
 
 def console_main() -> None:
-    """Entry point of the console script.
+    """Run the console script `paranmt`, and end the process with its exit status.
 
-    The process exits without finalising the interpreter, because Arrow's reading threads, if they are still there,
-    abort it now and then, and a command that succeeded would seem to have failed.
+    The process ends without finalising the interpreter: threads of Arrow that are still reading sometimes abort the
+    process during that, so that a command which succeeded would seem to have failed.
     """
     show_any_text()
     try:

@@ -1,4 +1,4 @@
-"""`python -m paranmt_hf.cli`."""
+"""Entry point of `python -m paranmt_hf.cli`."""
 
 from paranmt_hf.cli import console_main
 

@@ -1,7 +1,7 @@
-"""Parse the command line of a command, or show its help, with tyro.
+"""Parsing of the command line of a command, and its help, with the library tyro.
 
-tyro splits the words, and gets a flat dataclass for each box of the help instead of the settings themselves. All
-values but switches are text for it, and are read as those of files are, so that their errors are the same.
+tyro is given a flat dataclass for each box of the help, not the settings classes. For it all values are text, except
+switches; they are converted afterwards as values from files are, so that both have the same errors.
 """
 
 from __future__ import annotations
@@ -21,17 +21,23 @@ from paranmt_hf.util.typed import named_values
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.yaml_files import read_yaml
 
-# Name, annotation, and default of a field of a dataclass that tyro gets.
+# Name, annotation, and default of a field in a dataclass for tyro.
 TyroField = tuple[str, Any, Any]
 
 
 def parse(command: Command, given_words: Sequence[str], file_values: Mapping[str, Any]) -> dict[str, Any]:
-    """Parse what follows the name of a command into the value of each option, and of `json`, `config` and `debug`.
+    """Parse the words after the name of a command; show the help and exit if they ask for it.
 
-    Values from a file or the name of a recipe replace defaults.
+    Args:
+        command: The command.
+        given_words: The words.
+        file_values: Values by the names of options, from a `--config` file or a recipe, which replace the defaults.
+
+    Returns:
+        The value of each option by its name, and of the general options, such as `json`, `config` and `debug`.
     """
     words = _tyro_words(command, given_words)
-    # Hidden options are unknown to tyro: they are left out only if the help is all that is asked for.
+    # Advanced options are hidden by not telling tyro of them, so this is done only if the short help is all it shows.
     brief = "--help-all" not in given_words and not {"-h", "--help"}.isdisjoint(words)
     boxes = list(_boxes(command, file_values, brief))
     line: Any = tyro.cli(
@@ -59,7 +65,7 @@ def parse(command: Command, given_words: Sequence[str], file_values: Mapping[str
 
 
 def _tyro_words(command: Command, given_words: Sequence[str]) -> list[str]:
-    """The words of a command line as tyro takes them."""
+    """Convert the words of a command line to the form that tyro accepts; exit if a setting of a group is misplaced."""
     switches = {"--help-all": "--help"}
     for option in command.options:
         opposite = f"--no{flag_of(option.name)[1:]}"
@@ -68,18 +74,22 @@ def _tyro_words(command: Command, given_words: Sequence[str]) -> list[str]:
                 if (typed := word.partition("=")[0]) in (flag_of(option.name), opposite):
                     _exit_mistyped(command, f"{typed} is given as {option.flag}=VALUE")
         elif option.expected.kind is bool and option.expected.optional:
-            # tyro knows no switches without a default.
+            # tyro has no switches that may be left unset, so these are options with the values `true` and `false`.
             switches |= {option.flag: f"{option.flag}=true", opposite: f"{option.flag}=false"}
     return [switches.get(word, word) for word in given_words]
 
 
 def _exit_mistyped(command: Command, reason: str) -> None:
+    """Print what is wrong with a command line, and exit with the status 2."""
     print(f"paranmt {command.name}: {reason}", file=sys.stderr)
     raise SystemExit(2)
 
 
 def _boxes(command: Command, file_values: Mapping[str, Any], brief: bool) -> Iterator[tuple[str, Any]]:
-    """The dataclass of each box of the help: own options of the command, each settings class, and general options."""
+    """Yield the title and the dataclass for tyro of each box of the help.
+
+    The boxes are: the parameters of the command itself, each settings class, and the general options.
+    """
     options_of: dict[str, list[TyroField]] = {"": []}
     for option in command.options:
         if option.group is None and not (brief and option.advanced):
@@ -111,12 +121,20 @@ def _boxes(command: Command, file_values: Mapping[str, Any], brief: bool) -> Ite
 
 
 def _dataclass(name: str, options: Sequence[tuple[str, Any] | TyroField]) -> Any:  # noqa: ANN401 - a class without a static type
-    """A dataclass in whose source, which there is not, tyro looks for no documentation."""
+    """Create a dataclass for tyro.
+
+    Its module is `builtins`, so that tyro does not search for its source code, which does not exist, for help texts.
+    """
     return make_dataclass(name, options, kw_only=True, namespace={"__module__": "builtins"})
 
 
 def _settings_of_group(group: str, text: str) -> tuple[Mapping[Any, Any], str]:
-    """The settings of a group from the command line or a YAML file, and where they are from, for errors."""
+    """Return the settings of a group as text by name, and where they are from, for errors.
+
+    Args:
+        group: Name of the group.
+        text: What was typed: `NAME=VALUE,...`, or the path of a YAML file.
+    """
     if "=" not in text:
         expected = f"settings of {flag_of(group)}, a name and a value each"
         return read_yaml(Path(text).expanduser(), expected, as_text=True), text
@@ -127,6 +145,7 @@ def _settings_of_group(group: str, text: str) -> tuple[Mapping[Any, Any], str]:
 
 
 def _description(command: Command, brief: bool) -> str:
+    """Return the text above the options in the help: docstring (if `brief`, its first paragraph) and example."""
     text = documentation_of(command.function)
     parts = [text.short_description or command.summary]
     if text.long_description and not brief:
@@ -139,6 +158,7 @@ def _description(command: Command, brief: bool) -> str:
 
 
 def _option_field(option: Option, file_values: Mapping[str, Any], text: str) -> TyroField:
+    """Return the field of a dataclass for tyro that stands for an option, with the help `text`."""
     expected = option.expected
     default = file_values.get(option.name, option.default)
     kind: Any = str
@@ -165,7 +185,7 @@ def _option_field(option: Option, file_values: Mapping[str, Any], text: str) -> 
 
 
 def _group_field(group: str, command: Command, brief: bool) -> TyroField:
-    """A field for the settings that are given together."""
+    """Return the field for a group of settings; its help lists them, only by name if `brief`."""
     options = command.groups[group]
     lines = [options[0].group.help if options[0].group else ""]
     if brief:
@@ -180,6 +200,7 @@ def _group_field(group: str, command: Command, brief: bool) -> TyroField:
 
 
 def _metavar(option: Option) -> str | None:
+    """Return what the help shows for the value of an option, such as `INT` or `{a,b}`; None for a plain switch."""
     expected = option.expected
     if expected.kind is bool:
         return f"| --no{option.flag[1:]}" if expected.optional else None

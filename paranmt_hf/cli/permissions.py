@@ -1,7 +1,7 @@
-"""What a file of options or steps has a command do on this computer and elsewhere.
+"""What a command does if its options come from a file, and which of it needs the consent of the user.
 
-The file may be somebody else's: what it writes outside its folder, where it sends text, and which servers it starts
-need the consent of the person who runs it.
+The file may be from somebody else. If it has a command write outside of its folder, send text somewhere, or start a
+server, the person who runs it must consent.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from paranmt_hf.util.yaml_files import settings_of
 
 Permission = Literal["publish", "outside", "addresses", "servers"]
 TYPED_ONLY = ("host", "allow")  # Options that no file of options may set
-SERVERS = ("annotate serve", "explore page", "serve")
+SERVERS = ("annotate serve", "explore page", "serve")  # Commands that start a server
 
 
 @dataclass(frozen=True)
 class Act:
     """Something that a command does besides reading and computing."""
 
-    description: str  # Such as `writes corpus`
-    option: str  # The option that has it done; empty for the command itself
-    needs: Permission | None = None  # What must be allowed; None if it is harmless
-    path: Path | None = None  # What is written
+    description: str  # The act in words, such as `writes corpus`
+    option: str  # Name of the option that causes the act; `command` if the command itself does
+    needs: Permission | None = None  # The permission that the act needs; None if it is harmless
+    path: Path | None = None  # The path that is written; None if the act is another one
 
 
 def written_options(command: Command) -> list[str]:
-    """Names of the options, and arguments, that name what a command writes; that of its result first.
+    """Return the names of the options and arguments that are paths which a command writes; its result is first.
 
-    An `out` that may be left out comes after `json`, because it does not name the result.
+    If `out` may be left out, it comes after `json`, because then it does not name the result.
     """
     known = {option.name: option for option in command.options}
     names: list[str] = [name for name in ("out", "json") if name in known or (name == "json" and command.writes_json)]
@@ -45,9 +45,9 @@ def written_options(command: Command) -> list[str]:
 
 
 def other_places(command: Command, values: Mapping[str, Any]) -> list[tuple[str, Path]]:
-    """The options and paths of what a command writes besides its results."""
+    """Return what a command writes besides its results: names of options, and their paths."""
     changed = [option.name for option in command.options if AlsoWrites in option.expected.markers]
-    # And `score`, whose folder is its result.
+    # These commands write into the folder that is their first argument.
     if command.name in ("annotate import", "annotate serve"):
         changed.append(command.options[0].name)
     return [(name, Path(values[name]).expanduser()) for name in changed if values.get(name) is not None]
@@ -56,24 +56,24 @@ def other_places(command: Command, values: Mapping[str, Any]) -> list[tuple[str,
 def acts_of(
     command: Command, values: Mapping[str, Any], written: Sequence[tuple[str, Path]], folders: Sequence[Path]
 ) -> list[Act]:
-    """List what a command does with the values of its options.
+    """List what a command does besides reading and computing, given the values of its options.
 
     Args:
         command: The command.
         values: Values by the names of options.
-        written: The option and the path of each result.
-        folders: What is written below them needs no permission.
+        written: Name of the option and path of each result.
+        folders: Folders inside which writing needs no permission.
     """
     acts = []
     for option, path in [*written, *other_places(command, values)]:
-        end = resolved(path)
-        inside = any(end.is_relative_to(folder) for folder in folders)
-        # What is outside is shown where it is, which a link does not say.
-        shown = shown_path(path) if inside else end
+        target = resolved(path)
+        inside = any(target.is_relative_to(folder) for folder in folders)
+        # A path outside is shown with links resolved, so that the user sees where it is.
+        shown = shown_path(path) if inside else target
         acts.append(Act(f"writes {shown}", option, None if inside else "outside", path))
     if values.get("language_model") is not None:
         model = settings_of(LanguageModelConfig, values["language_model"], "a language model")
-        # A server that the environment names, or the usual one, is trusted.
+        # The default address, or the one that the environment names, is trusted.
         is_usual = model.address == LanguageModelConfig(name=model.name).address
         sends = f"sends text, and the key of OPENAI_API_KEY, to {model.address}"
         acts.append(Act(sends, "language_model", None if is_usual else "addresses"))

@@ -1,7 +1,8 @@
-"""`paranmt run`: the commands of a YAML file, one after the other; a result that is there is not made again.
+"""`paranmt run`: run the commands of a YAML file one after the other; results that exist are not made again.
 
-A step with a result folder asks its command, which finds its result, or rejects one of other settings. The record
-next to the file of another step, such as the figures of an evaluation, says what it was made from.
+If a command returns a `Result`, the command itself finds a finished result, or rejects one of other settings. If a
+command writes a plain file, such as the figures of an evaluation, the record next to the file says what the file was
+made from.
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ from paranmt_hf.util.work import only_finding
 from paranmt_hf.util.yaml_files import read_yaml
 from paranmt_hf.version import __version__
 
-THERE, RUN = "there", "to run"
+THERE, RUN = "there", "to run"  # States of a step: its result exists, or must be made
 
 
 @dataclass(frozen=True)
 class Step:
-    """A command of a pipeline."""
+    """A step of a pipeline: a command with the values of its options."""
 
     name: str
     command: Command
-    values: Mapping[str, Any]  # Of its options, and of `json`
-    where: str  # The file and the name, for errors
-    written: tuple[Path, ...]  # What it writes; the first is its result
+    values: Mapping[str, Any]  # Value of each option by its name, and of `json`
+    where: str  # The file of the pipeline and the name of the step, for errors
+    written: tuple[Path, ...]  # Files and folders that it writes; the first one is its result
     after: tuple[str, ...]  # Names of the earlier steps whose files it reads
     acts: tuple[Act, ...] = ()  # What it does besides reading and computing
 
@@ -58,15 +59,15 @@ def run_pipeline(
     All steps are checked before the first one runs. After an interruption the same command continues.
 
     Args:
-        file: YAML file: under `steps` a name for each, with its `command` and options; {NAME} is the result of an
-            earlier step. Paths are relative to the folder of the file.
-        out: Folder of the results; that of the file if left out.
-        allow: What steps may do. `publish`: send what steps with that command would send; without it they are dry
-            runs. The others are refused otherwise: `outside`: write outside the folder of the file and of `out`;
-            `addresses`: send text to a server that OPENAI_BASE_URL does not name, or report to a service;
-            `servers`: start a command that serves.
-        dry_run: List the steps, what is there, what they write and where they send text; make nothing.
-        changes: Options, as in the file, that replace those of steps.
+        file: YAML file that lists the steps: under `steps` a name for each, with its `command` and options. {NAME} in
+            a value is the path of the result of an earlier step. Paths are relative to the folder of the file.
+        out: Folder of the results; by default that of the file.
+        allow: What steps may do. `publish`: publish on the Hub; without it, such steps are dry runs. Steps that do
+            something else without permission are refused: `outside`: write outside of the folder of the file and of
+            `out`; `addresses`: send text to a server that OPENAI_BASE_URL does not name, or report to a service;
+            `servers`: start a server.
+        dry_run: Make nothing; list the steps, which results exist, what steps write and where they send text.
+        changes: Options by the names of steps, which replace those of the file.
     """
     path = resolved(file)
     given = read_yaml(path, "`steps:` with a name and options for each", as_text=True)
@@ -83,7 +84,7 @@ def run_pipeline(
                     )
     lines = _run_steps(steps, dry_run)
     while True:
-        # Who reads the lines keeps its current folder.
+        # The current folder is changed only while a step runs, not while the caller handles the line.
         with chdir(path.parent):
             line = next(lines, None)
         if line is None:
@@ -94,7 +95,15 @@ def run_pipeline(
 def _parse_steps(
     given: Mapping[str, Any], file: Path, out: Path, publish: bool, changes: Mapping[str, Mapping[str, str]]
 ) -> list[Step]:
-    """Parse the steps of a pipeline file, whose folder is the current one; results are in the folder `out`."""
+    """Parse the steps of a pipeline file and check them, in the order of the file.
+
+    Args:
+        given: Content of the file.
+        file: Its path, for errors. Its folder is the current folder.
+        out: Folder of the results.
+        publish: Whether `publish` may send; otherwise it becomes a dry run.
+        changes: Options by the names of steps, which replace those of the file.
+    """
     if unknown := [name for name in given if name != "steps"]:
         raise InputError(f"{file} holds {unknown[0]!r}; expected `steps:` alone", path=file)
     if not isinstance(steps := given.get("steps"), dict) or not steps:
@@ -113,7 +122,7 @@ def _parse_steps(
 
 @contextmanager
 def _naming(where: str) -> Iterator[None]:
-    """Name the step in the errors of a `with` block, unless they do."""
+    """Put the name of a step, `where`, before the errors of a `with` block, unless they begin with it."""
     try:
         yield
     except InputError as error:
@@ -124,7 +133,16 @@ def _naming(where: str) -> Iterator[None]:
 def _step(
     name: str, given: Mapping[Any, Any], where: str, earlier: Mapping[str, Step | None], out: Path, publish: bool
 ) -> Step:
-    """Parse a step; `earlier` has the names of all steps, and the earlier ones."""
+    """Parse a step of a pipeline, and check its options.
+
+    Args:
+        name: Name of the step.
+        given: Its command and options, as in the file.
+        where: The file and the name of the step, for errors.
+        earlier: The steps by their names in the order of the file; None for this step and those that come after it.
+        out: Folder of the results.
+        publish: Whether `publish` may send; otherwise it becomes a dry run.
+    """
     command = COMMANDS.get(given["command"])
     if command is None or command.function is run_pipeline:
         raise InputError(f"{given['command']!r} is no command of a step{perhaps(given['command'], list(COMMANDS))}")
@@ -132,7 +150,7 @@ def _step(
     options = {key: _filled(value, key, earlier) for key, value in options.items()}
     writes = written_options(command)
     if writes[:1] in (["out"], ["json"]):
-        # The result has the name of the step if none is given.
+        # A result without a given path has the name of the step.
         options[writes[0]] = options.get(writes[0]) or (name if writes[0] == "out" else f"{name}.json")
     options |= {key: _placed(options[key], out) for key in writes if key in options}
     if command.name == "publish" and not publish:
@@ -156,7 +174,13 @@ def _step(
 
 
 def _filled(value: Any, key: str, earlier: Mapping[str, Step | None]) -> Any:  # noqa: ANN401
-    """Replace the names of steps in a value by the paths of their results."""
+    """Replace each name of a step in braces, `{NAME}`, by the path of its result, also inside lists and mappings.
+
+    Args:
+        value: Value of an option.
+        key: Name of the option, for errors.
+        earlier: The earlier steps by name; None for those that are not earlier.
+    """
 
     def result(found: re.Match[str]) -> str:
         if found[1] is None:
@@ -181,7 +205,7 @@ def _filled(value: Any, key: str, earlier: Mapping[str, Step | None]) -> Any:  #
 
 
 def _placed(given: Any, out: Path) -> Any:  # noqa: ANN401
-    """Put the path of what a step writes into the folder of results."""
+    """Return the path of what a step writes, relative paths in the folder `out`; `-` for printing stays as it is."""
     if isinstance(given, list):
         return [_placed(each, out) for each in given]
     is_path = isinstance(given, str) and given != str(PRINTED)
@@ -189,7 +213,10 @@ def _placed(given: Any, out: Path) -> Any:  # noqa: ANN401
 
 
 def _values(command: Command, options: dict[str, Any], where: str) -> dict[str, Any]:
-    """Value of each option of a command, and of `json`; settings are made too, so that wrong ones are rejected."""
+    """Return the value of each option of a command, and of `json`, converted to its type.
+
+    The settings classes are created from them, only to reject settings that do not fit each other.
+    """
     if not isinstance(json := options.pop("json", None) if command.writes_json else None, str | None):
         raise InputError("json must be one path", option="json")
     given = expanded(command, command.values_of(options, where))
@@ -203,27 +230,28 @@ def _values(command: Command, options: dict[str, Any], where: str) -> dict[str, 
     return {**values, "json": None if json is None else Path(json)}
 
 
-def _is_in(path: Path, places: Sequence[Path]) -> bool:
-    return any(place in (path, *path.parents) for place in places)
+def _is_in(path: Path, folders: Sequence[Path]) -> bool:
+    """Return whether a path is one of several, or inside one."""
+    return any(folder in (path, *path.parents) for folder in folders)
 
 
 def _path(text: str) -> Path:
-    """Make a path absolute, without looking at the disk: the text may be no path."""
+    """Make a path absolute without looking at the disk, because the text of an option need not be a path."""
     return Path(os.path.abspath(os.path.expanduser(text)))  # noqa: PTH100, PTH111
 
 
 def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401
-    """The texts and paths in a value."""
+    """Yield every text and path in a value, also those inside lists and mappings."""
     if isinstance(value, str | Path):
         yield str(value)
     elif isinstance(value, Mapping | list | tuple):
-        for part in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(part)
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(inner)
 
 
 def _run_steps(steps: Sequence[Step], dry_run: bool) -> Iterator[str]:
-    """Run each step unless its result is there, or say in a dry run what would be done."""
-    pending: set[str] = set()  # Steps that the dry run leaves out
+    """Run each step whose result does not exist, or in a dry run say what would be done; yield lines to print."""
+    pending: set[str] = set()  # Names of steps that would run, in a dry run
     for step in steps:
         with _naming(step.where):
             state = _state(step, pending)
@@ -239,7 +267,15 @@ def _run_steps(steps: Sequence[Step], dry_run: bool) -> Iterator[str]:
 
 
 def _state(step: Step, pending: set[str]) -> str | InputError:
-    """Whether the result of a step is there, or what its command finds wrong with it."""
+    """Return whether the result of a step exists.
+
+    Args:
+        step: The step.
+        pending: Names of earlier steps that would run, so that what this step reads may change.
+
+    Returns:
+        `THERE`, `RUN`, or `THERE` with a remark; or an error, if a result of other settings exists.
+    """
     if not step.written or not all(file.exists() for file in step.written):
         return RUN
     if waits := next((name for name in step.after if name in pending), None):
@@ -257,11 +293,11 @@ def _state(step: Step, pending: set[str]) -> str | InputError:
 
 
 def _run(step: Step) -> Iterator[str]:
-    """Run a step, and write down what determines its file."""
+    """Run a step, and record what determines its result if that is a plain file; yield lines to print."""
     for file in step.written:
         with writing(file):
             file.parent.mkdir(parents=True, exist_ok=True)
-    # Before the work: what changes in the meantime is not what was read.
+    # Checksums are computed before the work: an input that changes during it is then noticed by the next run.
     identity = None if step.command.finds_result else _identity(step)
     yield from perform(step.command, step.values)
     if identity is not None and step.written and step.written[0].is_file():
@@ -270,7 +306,7 @@ def _run(step: Step) -> Iterator[str]:
 
 
 def _identity(step: Step) -> Identity:
-    """What determines the file of a step: its options, and the content of files and folders that they name."""
+    """Return what determines the file of a step: its options, and checksums of the files and folders they name."""
     options = step.command.kept_values(step.values)
     inputs: dict[str, str] = {}
     for path in map(_path, _texts(options)):

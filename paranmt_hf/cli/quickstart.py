@@ -1,4 +1,4 @@
-"""A complete small example without a network: bitext, translator, corpus, encoder, evaluation."""
+"""`paranmt quickstart`: an example from a bitext to a corpus, an encoder and its evaluation, without a network."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def quickstart(out: str | Path, *, translator: str = CAPTIONS) -> Iterator[str]:
 
     Args:
         out: Folder for everything that is made.
-        translator: Czech-English translation model: folder, Hub id, or `captions-cs-en`, that of the package.
+        translator: Czech-English translation model: folder, Hub id, or `captions-cs-en`, which the package carries.
     """
     folder, steps = Path(out).expanduser(), ASSETS / "quickstart.yaml"
-    # The files of a result would be mixed with the new ones.
+    # In a folder that is a corpus or an encoder, its files would be mixed with the new ones.
     held = [name for name in (RELEASE_RECORD, "modules.json") if (folder / name).exists()]
     for wrong, reason in (
         (not folder.name, "is the root of the file system"),
@@ -36,7 +36,7 @@ def quickstart(out: str | Path, *, translator: str = CAPTIONS) -> Iterator[str]:
     changes = {}
     if translator != CAPTIONS:
         name = Path(translator).expanduser()
-        # The terms of what another model writes are its own.
+        # The licence of what another translator writes is not known here.
         other = {"translator": str(name.resolve() if name.exists() else translator), "license": "unknown"}
         changes["paranmt50m"] = other
     yield from run_pipeline(steps, out=folder, changes=changes)
@@ -50,6 +50,7 @@ def quickstart(out: str | Path, *, translator: str = CAPTIONS) -> Iterator[str]:
 
 
 def _show_corpus(folder: Path) -> Iterator[str]:
+    """Yield lines about a corpus: how to load it, and pairs with high to low scores."""
     from datasets import load_dataset
 
     pairs = load_dataset(str(folder), split="train")
@@ -60,7 +61,8 @@ def _show_corpus(folder: Path) -> Iterator[str]:
 
 
 def _show_encoder(folder: Path, vectors: Path) -> Iterator[str]:
-    # Torch is loaded only now, so that the corpus shows first.
+    """Yield lines about an encoder: its loss, and its score on similarity compared with other encoders."""
+    # The imports, which load torch, are here so that the lines about the corpus show earlier.
     from paranmt_hf.encoders.loading import load
     from paranmt_hf.training.record import TrainingRecord
 
@@ -74,7 +76,7 @@ def _show_encoder(folder: Path, vectors: Path) -> Iterator[str]:
 
 
 def _score(encoder: Encoder) -> str:
-    """Pearson times 100 on the judged pairs of the package."""
+    """Return Pearson's correlation times 100 of an encoder on the judged pairs of the package, as text."""
     from paranmt_hf.evaluation.sts import evaluate_sts
     from paranmt_hf.evaluation.sts_data import SAMPLE, read_scored_pairs
 

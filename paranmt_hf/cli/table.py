@@ -1,10 +1,10 @@
-"""The table of commands: each is a public function of its feature, which is imported when the command runs."""
+"""The table of commands; the function behind a command is imported when the command runs."""
 
 from __future__ import annotations
 
 from paranmt_hf.cli.command import Command
 
-# What stands above commands that have commands below them.
+# Families of commands, such as `paranmt search index` and `paranmt search query`: name and summary.
 FAMILIES = {
     "explore": "look at a corpus, on a local page or as one HTML file",
     "annotate": "let people rate a sample of a corpus",
@@ -15,7 +15,7 @@ FAMILIES = {
     "search": "index a corpus, and find its sentences nearest to queries",
 }
 
-# Commands under their headings: name, function, summary, example.
+# The commands under each heading of the help. Arguments: name, function, summary, example.
 GROUPS = {
     "corpus": [
         Command(

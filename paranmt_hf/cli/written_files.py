@@ -1,6 +1,7 @@
-"""Files that a command writes to a given path, such as those of `--json` and `--write`, each with a record.
+"""Records of files that a command writes to a given path, such as those of `--json` and `--write`.
 
-The record says which command wrote the file, so that no other file is replaced, and has the options that repeat it.
+The record says which command wrote the file, so that files of other origin are not replaced, and has the options with
+which `--config` repeats the command.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ from paranmt_hf.util.records import FileRecord, made_with
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenFileRecord(FileRecord):
-    """The record of a written file; `settings` are set by `paranmt run`, and say what the file was made from."""
+    """The record of a file that a command wrote.
+
+    Its `settings` are empty, unless `paranmt run` wrote the file: then they say what the file was made from.
+    """
 
     KIND: ClassVar[str] = "a file that a command wrote"
 
@@ -29,8 +33,14 @@ class WrittenFileRecord(FileRecord):
 def recorded_files(command: Command, values: Mapping[str, Any], json_file: Path | None) -> Iterator[None]:
     """Write the records of the files that a command writes in a `with` block.
 
-    Its files are those of options marked with `Writes`, and that of `--json`. A file that the command did not write
-    is refused. A record is there before its file, so that after a kill the same command knows the file as its own.
+    These are the files of options marked with `Writes`, and that of `--json`. An existing file that the command did
+    not write is refused. The record of a new file is written before the file, so that after a kill the same command
+    recognises the file as its own.
+
+    Args:
+        command: The command.
+        values: Values by the names of options.
+        json_file: The file of `--json`; None if there is none.
     """
     files = _files_of(command, values, json_file)
     for option, file in files:
@@ -60,7 +70,10 @@ def recorded_files(command: Command, values: Mapping[str, Any], json_file: Path 
 
 
 def _files_of(command: Command, values: Mapping[str, Any], json_file: Path | None) -> list[tuple[str, Path]]:
-    """The options and paths of the files that a command writes; a terminal or a pipe has no record next to it."""
+    """Return the files that a command writes: the name of the option and the path of each.
+
+    Terminals and pipes are left out, because they get no record.
+    """
     found: list[tuple[str, Any]] = [("json", json_file)]
     for option in command.options:
         if Writes in option.expected.markers:
@@ -71,7 +84,10 @@ def _files_of(command: Command, values: Mapping[str, Any], json_file: Path | Non
 
 
 def _check_own(command: Command, file: Path, option: str) -> None:
-    """Reject a path where no file can be written, and a file that is not of this command."""
+    """Reject a path where no file can be written, and an existing file that this command did not write.
+
+    An empty file may be replaced.
+    """
     result_file(file, option=option)
     path = WrittenFileRecord.path(file)
     if path.exists() and not is_record(path):

@@ -1,1 +1,1 @@
-"""Build a paraphrase corpus: bitext in, back-translation, scores, a folder with a card out."""
+"""Paraphrase corpora: reading what others wrote, translating, scoring, selecting, and writing them with a card."""

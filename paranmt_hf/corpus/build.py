@@ -1,4 +1,4 @@
-"""`paranmt build`: a corpus from a bitext, by translation, or from text alone, by a pivot or a language model."""
+"""`paranmt build`: makes a corpus from a bitext by translation, or from text alone by a pivot or a language model."""
 
 from __future__ import annotations
 
@@ -43,23 +43,24 @@ def build(
 ) -> Built:
     """Translate a bitext, score the pairs and release them (ParaNMT-50M, section 3).
 
-    Text without a foreign side becomes pairs by a pivot, which translates it into another language, from which the
-    translator translates back, or by a language model, which paraphrases it. Lines without a letter, such as `...`,
-    are dropped and counted: models make sentences of their own of them.
+    Text without a foreign side becomes pairs in one of two ways: a pivot translates it into another language, from
+    which the translator translates it back, or a language model paraphrases it. Lines without a letter, such as `...`,
+    are dropped and counted, because models invent sentences for them.
 
     Args:
         text: The bitext, or text with the column `reference` alone.
         out: Folder of the corpus; its name becomes the name of the corpus.
         translator: Translation model: folder, Hub id, `captions-cs-en` (the small one of the package, for captions),
             or YAML file with its settings (docs/corpus.md).
-        hypotheses: Number of translations of a sentence, each a row with its rank.
-        pivot: Of text alone: translation model into another language, from which `translator` translates back.
+        hypotheses: Number of translations of each sentence. Each of them is a row, with its rank.
+        pivot: For text without a foreign side: translation model into another language, from which `translator`
+            translates back.
         language_model: Language model behind an OpenAI-compatible server in place of `translator`: its name, or a YAML
             file with its settings (docs/language-models.md). Its key is read from OPENAI_API_KEY.
         scorer: Encoder of the paraphrase score: folder, Hub id (ID@REVISION for a revision), or file of word vectors;
             the small encoder of this package if left out.
         release: Licence and form of the corpus.
-        add: More columns.
+        add: Columns that the corpus gets besides those that every corpus has.
         engine: Where translation and scoring run.
     """
     release, encoder = release or ReleaseConfig(), NamedEncoder.of(scorer)
@@ -105,8 +106,8 @@ def build(
 
 
 def _translations(models: Mapping[Way, TranslatorConfig], out: Path, engine: EngineConfig) -> list[Stage]:
-    """The stages that translate, as earlier work for the corpus did."""
-    # Imports torch, which the help of the command does not need.
+    """Return the stages that translate, with the device and dtype that earlier work for this corpus used."""
+    # This import loads torch, which the help of the command does not need.
     from paranmt_hf.corpus.translation.engines import follow_record
 
     if engine.workers > 1 and (models["translator"].device or "").startswith("cuda:"):
@@ -122,7 +123,11 @@ def _translations(models: Mapping[Way, TranslatorConfig], out: Path, engine: Eng
 
 
 def pivot_of(name: str, translator: TranslatorConfig) -> TranslatorConfig:
-    """Settings of the model into the pivot language: those of the way back, one hypothesis, languages swapped."""
+    """Return the settings of the translation model `name`, from the language of the corpus into the pivot language.
+
+    The search settings are those of `translator`, the way back, but with one hypothesis; the two languages are
+    swapped.
+    """
     shared = ("backend", "beam", "batch_tokens", "max_source_tokens", "max_target_tokens", "device", "dtype")
     settings = {field: getattr(translator, field) for field in shared}
     if translator.source_language and translator.target_language:

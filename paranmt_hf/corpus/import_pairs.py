@@ -1,4 +1,4 @@
-"""`paranmt import`: a corpus from pairs that are translated already."""
+"""`paranmt import`: makes a corpus from pairs that are translated already."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ def import_pairs(
         columns: Columns of the files by their names or numbers from 1, such as
             reference=sentence1,translation=sentence2,label=is_duplicate,para_score=4,origin=5. A para_score is kept
             unless a `scorer` is given; a column label is always read.
-        preset: Known dataset, which has columns, labels and licence: see docs/datasets.md.
-        label: Of pairs with labels: keep paraphrases (1, the default), other pairs (0), or any.
-        format: Format of the files: pairs, or phrases, which are files of PPDB and lists of words and paraphrases.
-        ppdb_score: Files of PPDB: feature that is kept as the column ppdb_score, such as PPDB2.0Score.
+        preset: Name of a known dataset, whose columns, labels and licence are used: see docs/datasets.md.
+        label: Which pairs are kept if the files have labels: paraphrases (1, the default), other pairs (0), or any.
+        format: What the files hold: pairs, or phrases, which are files of PPDB and lists of words and paraphrases.
+        ppdb_score: For files of PPDB: the feature that is kept as the column ppdb_score, such as PPDB2.0Score.
         made_by: Who wrote the second sentences: a machine that translated, or people (default: that of the preset,
             else unknown).
         scorer: Encoder of the paraphrase score: folder, Hub id (ID@REVISION for a revision), or file of word vectors;
             the small encoder of this package if left out.
         release: Licence and form of the corpus.
-        add: More columns.
+        add: Columns that the corpus gets besides those that every corpus has.
         engine: Where scoring runs.
     """
     files = [] if isinstance(data, Reader) else [Path(name).expanduser() for name in listed(data)]
@@ -96,7 +96,15 @@ def import_pairs(
 
 
 def _open_pairs(files: Sequence[Path], columns: dict[str, str], label: Wanted | None, *, scored: bool) -> Reader:
-    """Open files of pairs; `scored` is whether an imported paraphrase score is used."""
+    """Open files of pairs.
+
+    Args:
+        files: Files with columns, which must have the same columns at the same positions.
+        columns: Name or number of the column of each side, of `label`, `para_score` and `origin`; empty to find them
+            by their names.
+        label: Which labelled pairs are kept; None for paraphrases, and for all pairs of files without labels.
+        scored: Whether an imported paraphrase score is used; otherwise it is not read.
+    """
     check_names(columns, [*SIDES, LABEL, "para_score", "origin"])
     tables = [open_table(file, columns.values() or SIDES) for file in files]
     for table in tables:
@@ -144,7 +152,11 @@ def _open_pairs(files: Sequence[Path], columns: dict[str, str], label: Wanted | 
 
 
 def with_terms(release: ReleaseConfig, preset: Preset) -> ReleaseConfig:
-    """Fill in description and licence of a corpus from those of the dataset's authors, unless given."""
+    """Return the settings of a corpus with description and licence filled in from the preset, unless they are given.
+
+    Raises:
+        InputError: If neither the settings nor the preset have a licence.
+    """
     if release.license is None and preset.license is None:
         raise InputError(
             f"{preset.title} has no stated licence ({preset.license_stated}); check whether you may release the "

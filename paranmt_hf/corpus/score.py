@@ -1,4 +1,4 @@
-"""`paranmt score`: score a corpus again with another scorer, or give it more columns."""
+"""`paranmt score`: scores a corpus again with another scorer, or adds columns to it."""
 
 from __future__ import annotations
 
@@ -50,9 +50,10 @@ def rescore(
 
     Args:
         corpus: Folder of the corpus.
-        add: Columns that the corpus gets, unless it has them; para_score stays unless a `scorer` is given.
-        scorer: Encoder of the paraphrase score: folder, Hub id (ID@REVISION for a revision), or file of word vectors;
-            the small encoder of this package if left out.
+        add: Columns that the corpus gets, unless it has them.
+        scorer: Encoder of the paraphrase score: folder, Hub id (ID@REVISION for a revision), or file of word vectors.
+            If left out, para_score stays as it is if `add` or `prior` is given; otherwise the small encoder of this
+            package makes it.
         prior: Share of paraphrases among the pairs, for para_probability; if left out, that of the column if the
             corpus has it, else that of the scorer's calibration data.
         engine: Where scoring runs.
@@ -101,7 +102,13 @@ def rescore(
 
 
 def _missing_stages(parts: dict[str, Any], scorer: NamedEncoder | None, columns: ColumnStage) -> list[Stage]:
-    """The stages that a corpus with these settings still needs for a scorer and for columns."""
+    """Return the stages that must still run for a corpus to have the wanted scorer and columns.
+
+    Args:
+        parts: Settings by which the corpus was made, from its record.
+        scorer: Encoder of the wanted `para_score`; None to keep the score.
+        columns: The wanted optional columns. `para_probability` is made again too if the score or the prior changes.
+    """
     stages: list[Stage] = []
     if scorer is not None:
         scoring = ScoreStage(scorer, language=columns.language)
@@ -110,7 +117,7 @@ def _missing_stages(parts: dict[str, Any], scorer: NamedEncoder | None, columns:
     known = parts.get("columns", {})
     if columns.prior is not None and PROBABILITY not in {*columns.names, *known}:
         raise InputError(f"`prior` is for {PROBABILITY}; `add` it", option="prior")
-    # The probability of another scorer would not belong to the new score.
+    # A probability from the old score would not belong to the new one.
     if PROBABILITY in columns.names or (PROBABILITY in known and (stages or columns.prior is not None)):
         columns = replace(
             columns,
@@ -125,6 +132,14 @@ def _missing_stages(parts: dict[str, Any], scorer: NamedEncoder | None, columns:
 
 
 def _carried(identity: Mapping[str, Any], language: str) -> NamedEncoder | None:
-    """The encoder of the package that scored a corpus; None if it was another one."""
+    """Find the encoder of this package that gave a corpus its scores.
+
+    Args:
+        identity: Identity of the scorer in the record of the corpus.
+        language: Language of the corpus (ISO 639-1).
+
+    Returns:
+        The encoder, or None if the scorer is not one that the package carries.
+    """
     stages = [ScoreStage(NamedEncoder(str(ASSETS / name)), language=language) for name in CARRIED["encoder"]]
     return next((stage.config for stage in stages if stage.identity["scorer"] == identity), None)

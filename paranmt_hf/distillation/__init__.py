@@ -1,1 +1,1 @@
-"""Encoders and word vectors from larger encoders."""
+"""Distillation: encoders and word vectors that are learned from larger encoders."""

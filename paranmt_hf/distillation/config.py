@@ -9,7 +9,7 @@ from paranmt_hf.errors import refuse
 from paranmt_hf.util.markers import Advanced, AlsoWrites, Count, Range, RunOnly, Seed
 from paranmt_hf.util.settings import Settings
 
-WORDS, TRIGRAMS = "words", "trigrams"  # The starts that are not encoders
+WORDS, TRIGRAMS = "words", "trigrams"  # Values of `start` that do not name an encoder
 
 
 @dataclass(frozen=True)
@@ -50,5 +50,5 @@ class DistillConfig(Settings):
 
     @property
     def encoder(self) -> str | None:
-        """The encoder that training starts from, if `start` names one."""
+        """The encoder that training starts from; None if `start` does not name one."""
         return None if self.start in (WORDS, TRIGRAMS) else self.start

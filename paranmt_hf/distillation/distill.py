@@ -1,4 +1,4 @@
-"""Distill an encoder from a teacher and text: the steps of `paranmt train` with the settings of this package's own.
+"""Distill an encoder from a teacher and text, by the steps of `paranmt train` with fixed settings.
 
 The teacher reads each sentence once. Its vectors are kept in the work folder, where the steps find them.
 """
@@ -96,7 +96,7 @@ def distill(
     located = locate(names[0])
     named = config
     if config.encoder is not None:
-        # The record is published, and does not show where folders are.
+        # The record is published, so it names the encoder without the folders of its path.
         named = replace(config, start=plain_name(config.encoder))
     settings = {
         "teacher": located.revision,
@@ -112,7 +112,7 @@ def distill(
     words = _command(inputs["teacher"], files, language, named, excluded=exclude is not None)
 
     def make(work: Path, folder: Path) -> DistillRecord:
-        # Other sets to evaluate on need no other work.
+        # The sets to evaluate on do not change the encoder, so work for other sets can be continued.
         same = {name: value for name, value in settings.items() if name != "evaluated"}
         continue_with(work, same, keep={TEACHER}, holds=_holds_training)
         if pairs is not None and not any(table.num_rows for table in pairs.batches()):
@@ -130,7 +130,7 @@ def distill(
         ).write(folder)
         made = made_with("torch", "numpy", "numba", "sentence-transformers")
         record = DistillRecord(settings=settings, command=words, dimension=trained.dimension, **found, **made)
-        # The card shows the command.
+        # The card shows the command of this record, so the record is written first.
         record.write(folder)
         write_model_card(folder, out.name, trained_values(trained, folder))
         return record
@@ -143,7 +143,7 @@ def distill(
         result=Distilled,
         command="distill",
         holds=lambda work: holds_training(work) or _holds_training(work),
-        # Its vectors serve any settings.
+        # The vectors of the teacher are useful under other settings too.
         work_identity={"teacher": located.revision},
     )
 
@@ -151,7 +151,15 @@ def distill(
 def _command(
     teacher: str, files: Mapping[str, Names | None], language: str | None, config: DistillConfig, *, excluded: bool
 ) -> str:
-    """Command that made an encoder, with paths shortened to names."""
+    """Return the command that made an encoder, for its record, with paths shortened to names.
+
+    Args:
+        teacher: Name of the teacher.
+        files: Values of the options that name files or columns, by option; None for one that was not given.
+        language: Language of the text, if it was given.
+        config: How the encoder is distilled.
+        excluded: Whether sentences of STS sets were left out.
+    """
     words = ["paranmt distill", shell_word(teacher)]
     for option, names in files.items():
         if names is not None:
@@ -165,6 +173,6 @@ def _command(
 
 
 def _holds_training(work: Path) -> bool:
-    """Whether a work folder holds what took long besides the teacher's vectors."""
+    """Whether a work folder holds results that took long, besides the teacher's vectors."""
     kinds = ("**/checkpoint*", "*.work/states-*", "lists")
     return any(path for kind in kinds for path in work.glob(kind))

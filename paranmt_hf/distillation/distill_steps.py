@@ -1,4 +1,4 @@
-"""The steps of a distillation: the teacher's vectors, the start, the lists of similarities, and pairs."""
+"""The steps of a distillation: the teacher's vectors, the start, the lists of similarities, and training on pairs."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 BASE = "base"  # The carried encoder: the teacher if none is given, and the start for text whose words it knows
-MOST_WORDS = 45_000  # Of the start words
-INIT_STD = 0.02  # Spread of the random rows of the starts words and trigrams
+MOST_WORDS = 45_000  # Maximum number of words of the start `words`, if not given
+INIT_STD = 0.02  # Standard deviation of the random rows of the starts `words` and `trigrams`
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,12 @@ class DistillSteps:
 
     Attributes:
         work: The work folder.
-        name: The teacher as it was given: the steps must find the same revision.
-        teacher: Its files.
-        config: How it is distilled.
+        name: The name of the teacher as it was given; the steps must find the same revision by it.
+        teacher: The files of the teacher.
+        config: How the encoder is distilled.
         text: The file of `sentences`.
-        sentences: The column `sentence`, and `translation` if the teacher reads translations.
-        held_out: Sentences on which the result is compared with the teacher.
+        sentences: The text: the column `sentence`, and `translation` if the teacher reads translations.
+        held_out: Sentences on which the result is compared with the teacher; columns as in `sentences`.
     """
 
     work: Path
@@ -69,7 +69,17 @@ class DistillSteps:
     held_out: pa.Table
 
     def run(self, folder: Path, data: Names | None, exclude: str | Path | None, sets: list[StsSet]) -> dict[str, Any]:
-        """Fill the folder of the encoder; returns what the record says of it."""
+        """Make the encoder.
+
+        Args:
+            folder: Folder that gets the encoder.
+            data: Pairs for the margin loss; None for no such step.
+            exclude: Folder with STS sets whose sentences are left out of the pairs.
+            sets: STS sets to evaluate the start and the encoder on.
+
+        Returns:
+            The values of the record that this step determines, by field.
+        """
         from paranmt_hf.training.average import average_encoders
         from paranmt_hf.training.teacher import teacher_vectors
 
@@ -81,7 +91,7 @@ class DistillSteps:
         taught = teacher_vectors(self.teacher, keyed, self._cache, device=None, precision="bf16")
         encoder = self._encoder(start, counts, taught)
         before = self._before(start, encoder)
-        # What cannot be evaluated is refused before training.
+        # Evaluate the start before training, so that sets that cannot be evaluated are refused early.
         scores = {"start": _scores(before, sets)}
         last = self.work / "lists"
         train(None, last, text=[self.text], encoder=encoder, config=self._lists)
@@ -112,18 +122,22 @@ class DistillSteps:
 
     @property
     def epochs(self) -> int:
-        """Passes over the text: of three million sentences, and at most 12, for more make it less alike."""
+        """Number of passes over the text: by default three million sentences in all, in 1 to 12 passes.
+
+        More than 12 passes make the encoder less like its teacher.
+        """
         return self.config.epochs or max(1, min(3_000_000 // len(self.sentences), 12))
 
     @property
     def _cache(self) -> Path:
+        """The folder of the teacher's vectors."""
         return Path(self.config.teacher_cache or self.work / TEACHER).expanduser()
 
     @property
     def _lists(self) -> TrainConfig:
-        """Settings of the step that learns the teacher's lists: those of this package's own encoders."""
+        """Settings of the step that learns the teacher's lists: those of the encoders that this package carries."""
         return TrainConfig(
-            # Half of its sentences; an epoch has ten steps or more.
+            # Number of pairs, each of two sentences; small enough for ten steps in an epoch.
             batch_size=max(1, min(512, len(self.sentences) // 20)),
             learning_rate=0.001,
             precision="bf16",
@@ -138,7 +152,11 @@ class DistillSteps:
         )
 
     def _usual_start(self, counts: Counter[str]) -> str:
-        """What training starts from if it is not given; see `DistillConfig.start`."""
+        """Choose what training starts from if it is not given, as `DistillConfig.start` describes.
+
+        Args:
+            counts: How often each word occurs in the text.
+        """
         if TRANSLATION in self.sentences.column_names:
             return TRIGRAMS
         if self.config.words or self.config.dimension or StaticEncoder.read(self.teacher) is not None:
@@ -148,7 +166,7 @@ class DistillSteps:
         return BASE if known >= 0.75 * counts.total() else WORDS
 
     def _check(self, start: str) -> None:
-        """Reject what does not fit, before the hours of the teacher."""
+        """Reject a start that does not fit the settings or the text, before the teacher reads for hours."""
         if start == WORDS and self.config.dimension:
             width = load(self.teacher).get_embedding_dimension() or 0
             check_reduction(len(self.sentences), width, self.config.dimension)
@@ -166,7 +184,13 @@ class DistillSteps:
         )
 
     def _encoder(self, start: str, counts: Counter[str], taught: TeacherVectors) -> EncoderConfig:
-        """Settings of the encoder that training starts from."""
+        """Return the settings of the encoder that training starts from.
+
+        Args:
+            start: Name of an encoder, `words` or `trigrams`.
+            counts: How often each word occurs in the text.
+            taught: The teacher's vectors.
+        """
         if start not in (WORDS, TRIGRAMS):
             return EncoderConfig(init_from=start)
         most = min(taught.dimension, 384)
@@ -183,7 +207,10 @@ class DistillSteps:
         return EncoderConfig(words=words, pieces=pieces, dimension=dimension, vectors=str(vectors), init_std=INIT_STD)
 
     def _word_vectors(self, counts: Counter[str], taught: TeacherVectors, dimension: int) -> Path:
-        """Write the teacher's vectors of words, in sentences if it has a tokenizer; returns the file."""
+        """Write the teacher's vectors of words into a file, and return its path.
+
+        Words are read in sentences if the teacher has a fast tokenizer, otherwise alone.
+        """
         from transformers import PreTrainedTokenizerFast
 
         from paranmt_hf.training.teacher import fast_in_bf16
@@ -208,7 +235,7 @@ class DistillSteps:
         return path
 
     def _before(self, start: str, encoder: EncoderConfig) -> Encoder:
-        """The encoder that training starts from."""
+        """Load or build the encoder that training starts from, with the weights it has before training."""
         from paranmt_hf.training.prepare import build_for
 
         if start != TRIGRAMS:
@@ -218,7 +245,7 @@ class DistillSteps:
 
 
 def _scores(encoder: Encoder, sets: list[StsSet]) -> dict[str, float]:
-    """Pearson's r by evaluation set."""
+    """Compute Pearson's r of an encoder on each evaluation set, by the title of the set."""
     rows = evaluate_sts(encoder, sets, bootstrap=0).tables["Set"] if sets else []
     titles = {each.title for each in sets}
     return {row.name: row.main for row in rows if row.name in titles}

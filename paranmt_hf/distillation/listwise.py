@@ -1,4 +1,4 @@
-"""A teacher's similarities in your own `SentenceTransformerTrainer`, with any model. See docs/negatives.md."""
+"""A loss that learns a teacher's similarities, for your own `SentenceTransformerTrainer`. See docs/negatives.md."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from paranmt_hf.training.losses import listwise_loss
 
 
 class ListwiseLoss(nn.Module):
-    """The loss of `listwise_loss` over all sentences of a mini-batch, as of `--teaching teacher_loss=listwise`.
+    """The loss of `listwise_loss` over all sentences of a mini-batch, as with `--teaching teacher_loss=listwise`.
 
-    As for `MSELoss`, the column `label` holds the vectors of the teacher: of one column of sentences the vector, of
-    several a list with the vector of each.
+    As for `MSELoss`, the column `label` holds the teacher's vectors: for one column of sentences the vector of its
+    sentence, for several columns a list with the vector of each.
 
     Args:
         model: The model under training.
-        temperature: Temperature of the softmax; the lower, the more only the nearest sentences count.
+        temperature: Temperature of the softmax; the lower it is, the more only the nearest sentences count.
     """
 
     def __init__(self, model: SentenceTransformer, temperature: float = TrainConfig.temperature) -> None:
@@ -30,7 +30,12 @@ class ListwiseLoss(nn.Module):
         self.model, self.temperature = model, TrainConfig(temperature=temperature).temperature
 
     def forward(self, sentence_features: Iterable[dict[str, Any]], labels: torch.Tensor | None) -> torch.Tensor:
-        """Compute the loss, a scalar; the labels are [row, dimension], of several columns [row, column, dimension]."""
+        """Compute the loss, a scalar.
+
+        Args:
+            sentence_features: Features of each column of sentences.
+            labels: Vectors of the teacher [row, dimension], or [row, column, dimension] for several columns.
+        """
         columns = [self.model(features)["sentence_embedding"] for features in sentence_features]
         given = torch.empty(0) if labels is None else labels
         taught = given.unsqueeze(1) if given.dim() == 2 else given
@@ -43,5 +48,5 @@ class ListwiseLoss(nn.Module):
         return listwise_loss(vectors, taught.transpose(0, 1).flatten(0, 1).to(vectors), self.temperature)
 
     def get_config_dict(self) -> dict[str, Any]:
-        """Values for the model card that the trainer writes."""
+        """Return the values that the trainer shows in the model card."""
         return {"temperature": self.temperature}

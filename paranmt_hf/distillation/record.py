@@ -21,20 +21,20 @@ class DistillRecord(Record):
     settings: dict[str, Any]  # What determines the encoder, as JSON values
     command: str  # The command, with paths shortened to names
     start: str  # What training started from: the name of an encoder, `words` or `trigrams`
-    sentences: int  # Distinct sentences that were trained on
-    held_out: int  # Sentences that were held out
-    epochs: int
+    sentences: int  # Number of distinct sentences that were trained on
+    held_out: int  # Number of sentences that were held out
+    epochs: int  # Number of passes over the sentences
     dimension: int  # Dimension of a sentence vector
-    # How like the teacher the start and the encoder are on the held-out sentences, in [-1, 1]; None without enough
+    # How like the teacher `start` and `encoder` are on the held-out sentences, in [-1, 1]; None if none were held out
     likeness: dict[str, float] | None
     scores: dict[str, dict[str, float]]  # Pearson's r of the start and the encoder by evaluation set, in [-1, 1]
 
 
 class Distilled(EncoderResult[DistillRecord]):
-    """A distilled encoder."""
+    """The result of `paranmt distill`: an encoder."""
 
     def summary(self) -> str:
-        """Size, likeness to the teacher and scores in a few lines."""
+        """Return lines about the encoder's size, its likeness to the teacher, and its scores."""
         record, shown = self.record, shown_path(self.folder)
         lines = [
             f"{shown}: {counted(record.dimension, 'dimension')}, {counted(record.epochs, 'epoch')} over "

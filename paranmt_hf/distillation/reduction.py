@@ -1,7 +1,8 @@
-"""Word vectors from large encoders, reduced and weighted.
+"""Make word vectors from the vectors or states that large encoders give words, by reducing and weighting them.
 
-Of words alone, weighted by rank: the recipe of the model2vec library (Tulkens & van Dongen 2024), over a vocabulary of
-whole words. Of words in context (`contexts.py`), weighted by frequency (SIF, Arora et al. 2017).
+Vectors of words alone are weighted by rank: the recipe of the model2vec library (Tulkens & van Dongen 2024), over a
+vocabulary of whole words. States of words in context (`contexts.py`) are weighted by frequency (SIF, Arora et al.
+2017).
 """
 
 from __future__ import annotations
@@ -46,7 +47,13 @@ class VectorsConfig(Settings):
 
 
 def encode_words(words: Sequence[str], encode: Encode, kept: CheckpointFile) -> np.ndarray:
-    """Encode words without context [word, dimension]."""
+    """Encode words without context into vectors [word, dimension], float32.
+
+    Args:
+        words: The words.
+        encode: Function that encodes texts into vectors [text, dimension].
+        kept: Checkpoint of an earlier call with the same words, from which this call continues.
+    """
     found = kept.read("np")
     parts = [] if found is None else [found[0]["vectors"]]
     done = sum(map(len, parts))
@@ -60,9 +67,12 @@ def encode_words(words: Sequence[str], encode: Encode, kept: CheckpointFile) -> 
 
 
 def reduce_alone(words: Sequence[str], encoded: Sequence[np.ndarray], dimension: int | None) -> WordVectors:
-    """Make vectors of words without context; the root mean square of their lengths is 1.
+    """Make word vectors from vectors of words without context; the root mean square of their lengths is 1.
 
-    Given are the vectors [word, dimension] of each encoder, of words by falling frequency.
+    Args:
+        words: The words, by falling frequency.
+        encoded: Vectors of the words [word, dimension] under each encoder.
+        dimension: Number of dimensions to reduce to by principal components; None to keep all.
     """
     matrix = _side_by_side(encoded)
     if dimension is not None:
@@ -78,14 +88,19 @@ def reduce_in_context(
     average: Callable[[np.ndarray], np.ndarray],
     dimension: int | None,
 ) -> WordVectors:
-    """Make vectors from the mean states of words in sentences; the root mean square of their lengths is 1.
+    """Make word vectors from the mean states of words in sentences; the root mean square of their lengths is 1.
 
-    Given are the states [word, dimension] under each encoder, how often each word occurs [word], and a function from
-    word vectors to the means of some sentences of the text [sentence, dimension]. Principal components are those of
-    sentences, not of words, so that they keep the differences between sentences.
+    The principal components are those of sentences, not of words, so that they keep the differences between sentences.
+
+    Args:
+        words: The words.
+        states: Mean states of the words [word, dimension] under each encoder.
+        counts: How often each word occurs [word].
+        average: Function from word vectors [word, dimension] to the means of some sentences [sentence, dimension].
+        dimension: Number of dimensions to reduce to; None to keep all.
     """
     matrix = _side_by_side(states)
-    # SIF's weights a / (a + p).
+    # Multiply by the weights of SIF, a / (a + p), where p is the frequency of a word and a is 1e-3.
     matrix *= (1e-3 / (1e-3 + counts / max(counts.sum(), 1))).astype(np.float32)[:, None]
     if dimension is not None:
         sentences = average(matrix)
@@ -94,15 +109,15 @@ def reduce_in_context(
 
 
 def _side_by_side(matrices: Sequence[np.ndarray]) -> np.ndarray:
-    """Centre each encoder's vectors [word, dimension], scale them to size 1, and concatenate them."""
+    """Centre each encoder's vectors [word, dimension], scale them to a size of 1, and concatenate them."""
     for matrix in matrices:
         refuse(not np.isfinite(matrix).all(), "the model gave a vector that is not finite")
-    # What all words share distinguishes nothing, and would be the larger part of every average.
+    # Centre them, because a part that all words share distinguishes nothing, and would dominate every average.
     return np.hstack([_scaled(matrix - matrix.mean(axis=0)) for matrix in matrices])
 
 
 def _scaled(matrix: np.ndarray) -> np.ndarray:
-    """Scale vectors to a root mean square length of 1, so that learning rates do not depend on a model's scale."""
+    """Scale vectors [word, dimension] to a root mean square length of 1, so that learning rates fit every model."""
     size = np.sqrt(np.square(matrix).sum(axis=1).mean())
     same = f"the model gives all {len(matrix)} words the same vector; name more words or another model"
     refuse(not size > 0, same)
@@ -110,14 +125,14 @@ def _scaled(matrix: np.ndarray) -> np.ndarray:
 
 
 def components(rows: np.ndarray, dimension: int) -> np.ndarray:
-    """Find the first principal components of centred rows [row, width]: [width, dimension], float32."""
+    """Return the first principal components [width, dimension], float32, of centred rows [row, width]."""
     check_reduction(rows.shape[0], rows.shape[1], dimension)
     _, vectors = np.linalg.eigh((rows.T @ rows).astype(np.float64))
     return np.asarray(vectors[:, ::-1][:, :dimension], np.float32)
 
 
 def check_reduction(rows: int, width: int, dimension: int | None) -> None:
-    """Reject a reduction of rows of a width to more dimensions than there are."""
+    """Reject a reduction to more dimensions than there are, or than there are rows; None stands for no reduction."""
     refuse(
         (dimension or 1) > min(rows, width),
         f"{counted(rows, 'vector')} of {counted(width, 'dimension')} cannot be reduced to {dimension} dimensions; "

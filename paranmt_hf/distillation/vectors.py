@@ -41,7 +41,7 @@ from paranmt_hf.util.wording import counted
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
-SAMPLE = 50_000  # Minimum number of sentences whose averages have the principal components
+SAMPLE = 50_000  # Principal components are computed from the averages of at least so many sentences, if there are
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,13 @@ class VectorsSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class VectorsRecord(FileRecord):
-    """The record of a file of distilled vectors; `models` are the names of the encoders."""
+    """The record of a file of distilled vectors.
+
+    Attributes:
+        models: Names of the encoders.
+        words: Number of words.
+        dimension: Dimensions of a vector.
+    """
 
     KIND: ClassVar[str] = "word vectors (`paranmt encoder vectors`)"
 
@@ -82,7 +88,7 @@ class DistilledVectors(Result[VectorsRecord]):
         return read_vectors(self.folder)
 
     def summary(self) -> str:
-        """Number of words and dimensions."""
+        """Return the path of the file, and its numbers of words and dimensions."""
         words, dimensions = counted(self.record.words, "word"), counted(self.record.dimension, "dimension")
         return f"{shown_path(self.folder)}: {words}, {dimensions}"
 
@@ -135,7 +141,7 @@ def distill_vectors(
         config=config,
     )
 
-    # The states of words, which are expensive, serve vectors of any dimension.
+    # The states of words are expensive and do not depend on `dimension`, so runs with another one continue from them.
     of_states = {**as_json(settings), "config": {"contexts": config.contexts, "precision": config.precision}}
 
     def make(work: Path, file: Path) -> VectorsRecord:
@@ -170,21 +176,33 @@ def distill_vectors(
 
 
 def _encoders(models: Sequence[Model], words: list[str], config: VectorsConfig) -> list[SentenceEncoder]:
-    """Load the encoders, and reject incompatible ones before hours of work."""
-    from paranmt_hf.distillation.contexts import check_reads_words
+    """Load the encoders, and reject those that cannot give such vectors before hours of work.
+
+    Args:
+        models: The encoders.
+        words: The words.
+        config: How the vectors are distilled.
+    """
+    from paranmt_hf.distillation.contexts import fast_tokenizer_of
     from paranmt_hf.encoders.loading import load
 
     encoders = [load(model) for model in models]
     if config.contexts is not None:
         for model, encoder in zip(models, encoders, strict=True):
-            check_reads_words(encoder, model.name)
+            fast_tokenizer_of(encoder, model.name)
     width = sum(encoder.get_embedding_dimension() or 0 for encoder in encoders)
     check_reduction(len(words) if config.contexts is None else width, width, config.dimension)
     return encoders
 
 
 def _choose(counts: Counter[str], vocabulary: str | Path | None, config: VectorsConfig) -> list[str]:
-    """Choose words: the most frequent ones, then those of a file."""
+    """Choose the words that get a vector: the most frequent ones of the data, then those of a file.
+
+    Args:
+        counts: How often each word occurs in the data.
+        vocabulary: File with words; None for none.
+        config: How the vectors are distilled.
+    """
     words: dict[str, None] = {}
     if counts:
         words |= dict.fromkeys(most_frequent("word", counts, config.words, min_count=config.min_count).units[1:])
@@ -193,7 +211,7 @@ def _choose(counts: Counter[str], vocabulary: str | Path | None, config: Vectors
         with open_lines(path, "the vocabulary") as lines:
             for number, line in enumerate(lines, 1):
                 fields = decode_line(line, path, number).split()
-                # A word such as `##ing` would be read as a piece.
+                # Skip words such as `##ing`, which vocabularies read as pieces.
                 if fields and not is_piece(fields[0]):
                     given.setdefault(fields[0])
                 if len(given) >= config.words:
@@ -201,7 +219,7 @@ def _choose(counts: Counter[str], vocabulary: str | Path | None, config: Vectors
         refuse(not given, f"the vocabulary {path} is empty; expected a word in front of each line", path=path)
         words |= given
     if config.contexts is not None:
-        # The name of unknown words there.
+        # Vocabularies give this name to unknown words, so a word of this name has no row.
         words.pop(UNKNOWN, None)
     refuse(not words, "there is no word to make a vector of; give other data")
     return list(words)[: config.words]
@@ -215,7 +233,16 @@ def _in_context(
     config: VectorsConfig,
     stores: Sequence[CheckpointFile],
 ) -> WordVectors:
-    """Word vectors from the states of words in sentences."""
+    """Make word vectors from the states of words in sentences.
+
+    Args:
+        words: The words.
+        counts: How often each word occurs in the data.
+        encoders: The encoders.
+        sentences: The sentences.
+        config: How the vectors are distilled.
+        stores: Checkpoint of the states of each encoder.
+    """
     import torch
     from torch.nn.functional import embedding_bag
 
@@ -243,10 +270,10 @@ def _in_context(
 
 
 def _every(columns: Iterator[pa.Array], step: int) -> pa.ChunkedArray:
-    """Take every `step`-th sentence of all columns."""
+    """Take every `step`-th sentence of columns, counting across their bounds."""
     taken, start = [], 0
     for column in columns:
         taken.append(column.take(pa.array(np.arange(start, len(column), step))))
-        # The place of the next one in the next column.
+        # Position in the next column of the next sentence to take.
         start += step * len(taken[-1]) - len(column)
     return pa.chunked_array(taken, pa.string())

@@ -1,1 +1,1 @@
-"""Sentence encoders by the names of the papers; each is a sentence-transformers module or a stack of them."""
+"""Sentence encoders by the names of the papers; each is one sentence-transformers module or a sequence of them."""

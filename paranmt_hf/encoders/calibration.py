@@ -21,13 +21,13 @@ from paranmt_hf.util.wording import counted
 
 @dataclass(frozen=True)
 class CalibrationData:
-    """Rated pairs that an encoder was calibrated on.
+    """The rated pairs of one source that an encoder was calibrated on.
 
     Attributes:
         name: Name of the file or folder.
         sha256: Checksum of the sentences and ratings.
         pairs: Number of pairs.
-        positives: Number of those that are paraphrases.
+        positives: Number of pairs that are paraphrases.
         left_out: Number of rows that were left out, by reason.
     """
 
@@ -40,11 +40,11 @@ class CalibrationData:
 
 @dataclass(frozen=True)
 class CalibrationSettings:
-    """What determines a calibration.
+    """Everything that determines a calibration.
 
     Attributes:
         encoder: Checksum of the files of the encoder.
-        data: The rated pairs.
+        data: The rated pairs, by source.
         positive: The smallest score of a paraphrase, where data have scores and no labels.
     """
 
@@ -58,9 +58,12 @@ class Calibration(Record):
     """The content of `calibration.json`: how likely paraphrases are at each cosine.
 
     Attributes:
-        knots: Cosine and probability of the corners of the curve, ascending; between them it is a straight line.
-        counts: Cosine, number of pairs at or above it, and number of paraphrases among them; ascending.
-        bins: Mean probability, share of paraphrases, and number of pairs of bins of equal size, by cross-validation.
+        knots: Corners of the curve, ascending: a cosine and its probability. The curve is straight between two
+            corners.
+        counts: For some cosines, ascending: the cosine, the number of pairs at or above it, and how many of these are
+            paraphrases.
+        bins: Groups of equally many pairs, by their predicted probability: its mean, the share of paraphrases, and the
+            number of pairs. The predictions are those of cross-validation.
         error: Expected calibration error of these bins, from 0 to 1.
         dimension: Dimension of the sentence vectors.
         pairs: Number of pairs that it was made from.
@@ -85,11 +88,16 @@ class Calibration(Record):
         return self.positives / self.pairs
 
     def probability(self, cosines: np.ndarray, *, prior: float | None = None) -> np.ndarray:
-        """Compute the probability [pair], float64, that pairs with these cosines [pair] are paraphrases.
+        """Compute the probability that pairs with these cosines are paraphrases.
 
-        The `prior` is the share of paraphrases among the pairs that are looked at; that of the calibration data if
-        left out. Another one multiplies the odds (Bayes' rule): the cosines of paraphrases, and those of other pairs,
-        are taken to be distributed as in the calibration data.
+        Args:
+            cosines: Cosine of each pair [pair].
+            prior: Share of paraphrases among the pairs that are looked at, between 0 and 1; None for that of the
+                calibration data. Another share multiplies the odds (Bayes' rule), which assumes that the cosines of
+                paraphrases, and those of other pairs, are distributed as in the calibration data.
+
+        Returns:
+            Probabilities [pair], float64, between 0 and 1.
         """
         found = np.interp(np.asarray(cosines, np.float64), *np.array(self.knots).T)
         if prior is None:
@@ -98,19 +106,22 @@ class Calibration(Record):
         return np.asarray(odds / (1 + odds))
 
     def threshold(self, precision: float = 0.9, *, confidence: float = 0.95, prior: float | None = None) -> float:
-        """Find the smallest cosine so that of the pairs at or above it this share are paraphrases.
+        """Find the smallest cosine at or above which at least this share of pairs are paraphrases.
 
-        The share is the lower end of Wilson's one-sided interval on the calibration data, so it is not reached by
-        chance. Raises an `InputError` if no cosine has it.
+        The share is not the counted one, but the lower end of Wilson's one-sided interval on the calibration data, so
+        that it is not reached by chance.
 
         Args:
             precision: The share, between 0 and 1.
-            confidence: That of the interval; 0.5 takes the share as it was counted.
+            confidence: Confidence of the interval, from 0.5 to below 1; 0.5 takes the share as it was counted.
             prior: Share of paraphrases among all pairs, as in `probability`.
+
+        Raises:
+            InputError: No cosine has this precision.
         """
         wrong = not 0.5 <= confidence < 1
         refuse(wrong, f"confidence must be at least 0.5 and below 1, was {confidence}", option="confidence")
-        # Importing it takes longer than a vector.
+        # Importing scipy takes longer than encoding a sentence, so it happens only here.
         from scipy.stats import binomtest
 
         wanted = _odds(precision, "precision")
@@ -129,7 +140,11 @@ class Calibration(Record):
         )
 
     def stated(self, prior: float | None = None) -> dict[str, Any]:
-        """What determines its probabilities, for the record of a column, as JSON values."""
+        """Return what determines the probabilities, as JSON values for the record of a column of probabilities.
+
+        Args:
+            prior: Share of paraphrases that the probabilities assume; None for that of the calibration data.
+        """
         if prior is not None:
             _odds(prior, "prior")
         checksum = hashlib.sha256(json.dumps(self.knots).encode()).hexdigest()
@@ -141,7 +156,11 @@ class Calibration(Record):
 
     @classmethod
     def of(cls, model: Model) -> Calibration | None:
-        """Read the calibration of an encoder; None if it has none. One of other files is rejected."""
+        """Read the calibration in the folder of an encoder; None if it has none.
+
+        Raises:
+            InputError: The calibration was made for other files than those of the folder.
+        """
         if not (model.folder / CALIBRATION_FILE).is_file():
             return None
         found = cls.read(model.folder)
@@ -155,13 +174,17 @@ class Calibration(Record):
 
 
 class WithCalibration:
-    """What encoders have that may be calibrated."""
+    """Base class of encoders that may be calibrated: adds `calibration` and `probability`."""
 
     source: Model | None = None
 
     @property
     def calibration(self) -> Calibration | None:
-        """The calibration in the folder of the encoder; None if there is none."""
+        """The calibration in the folder of the encoder; None if there is none.
+
+        Raises:
+            InputError: The weights were changed since the encoder was loaded, so its calibration is void.
+        """
         found = self._stored_calibration
         refuse(
             found is not None and not self._is_as_loaded(),
@@ -172,23 +195,29 @@ class WithCalibration:
 
     @cached_property
     def _stored_calibration(self) -> Calibration | None:
+        """The calibration in the folder that the encoder was loaded from, read once."""
         return None if self.source is None else Calibration.of(self.source)
 
     def _is_as_loaded(self) -> bool:
+        """Whether the weights are those that were loaded."""
         return True
 
     def probability(
         self, first: str | Iterable[str], second: str | Iterable[str], *, prior: float | None = None
     ) -> Any:  # noqa: ANN401 - a number for two sentences
-        """Compute the probability that two sentences are paraphrases, or of each pair of two lists [pair].
+        """Compute the probability that two sentences are paraphrases, or that of each pair of two lists.
 
-        Each call checks that the weights are those that were loaded, so lists are faster than single sentences.
+        Each call checks that the weights are those that were loaded, so one call with lists is faster than many calls
+        with single sentences.
 
         Args:
             first: The first sentences, or a single one.
             second: The second sentences, as many.
             prior: Share of paraphrases among pairs such as these; that of the calibration data if left out. See
                 `Calibration.probability`.
+
+        Returns:
+            A number from 0 to 1 for two sentences; for lists an array [pair], float64.
         """
         calibration = self.calibration
         if calibration is None:
@@ -212,7 +241,17 @@ def encoded_cosines(
     *,
     dimension: int | None = None,
 ) -> np.ndarray:
-    """Compute the cosine [pair], float64, of each two sentences; of other than `dimension` dimensions is an error."""
+    """Compute the cosine of the vectors of two sentences, for each pair.
+
+    Args:
+        encoder: Any object with the `encode` of a `SentenceTransformer`.
+        first: First sentence of each pair.
+        second: Second sentence of each pair.
+        dimension: Dimensions that the vectors must have; None if any will do.
+
+    Returns:
+        Cosines [pair], float64, in [-1, 1].
+    """
     rows = {text: row for row, text in enumerate(dict.fromkeys([*first, *second]))}
     vectors = np.asarray(encoder.encode(list(rows), normalize_embeddings=True))
     refuse(
@@ -226,5 +265,6 @@ def encoded_cosines(
 
 
 def _odds(share: float, name: str) -> float:
+    """Return the odds of a share, share / (1 - share); the share must be between 0 and 1, exclusive."""
     refuse(not 0 < share < 1, f"{name} must be above 0 and below 1, was {share}", option=name)
     return share / (1 - share)

@@ -1,4 +1,4 @@
-"""The name and the revision of an encoder, by which other libraries keep results and vectors."""
+"""Card data with the name and the revision of an encoder, by which other libraries store results and vectors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ REVISION_DIGITS = 40  # As many as a commit on the Hub has
 
 
 def _named(field: str, form: str) -> Any:  # noqa: ANN401 - a property in place of a field
-    """A property that is what was set, or else the name or revision of the encoder in this form."""
+    """Make a property for the value of a card field.
+
+    It returns the value that was set; if none was, the name or revision of the encoder in the given form.
+
+    Args:
+        field: Name of the field.
+        form: Format string with `{name}` and `{revision}` of the encoder.
+    """
 
     def read(self: EncoderCardData) -> str | None:
         given = self.__dict__.get("_given", {}).get(field)
@@ -33,10 +40,11 @@ def _named(field: str, form: str) -> Any:  # noqa: ANN401 - a property in place 
 
 
 class EncoderCardData(SentenceTransformerModelCardData):
-    """Card data that name the encoder as it is, and give its revision at the time they are asked.
+    """Card data whose name and revision are those of the encoder at the time they are read.
 
-    mteb keeps results by `model_name` and `base_model_revision`, `mine_hard_negatives` of sentence-transformers keeps
-    vectors by `base_model`; without them, all encoders would share one entry. Cards have only what was set.
+    Other libraries use these values as keys: mteb stores results by `model_name` and `base_model_revision`, and
+    `mine_hard_negatives` of sentence-transformers stores vectors by `base_model`. If they were not filled in, all
+    encoders would share one entry. Written cards contain only values that were set.
     """
 
     _names_encoder = True
@@ -48,6 +56,7 @@ class EncoderCardData(SentenceTransformerModelCardData):
 
     @contextmanager
     def _only_given(self) -> Iterator[None]:
+        """Return only values that were set, not the name of the encoder, inside a `with` block."""
         self._names_encoder = False
         try:
             yield
@@ -55,15 +64,15 @@ class EncoderCardData(SentenceTransformerModelCardData):
             self._names_encoder = True
 
     def register_model(self, model: Any) -> None:  # noqa: ANN401 - whatever the parent takes
-        """Take the encoder that the card is of."""
+        """Set the encoder that the card describes."""
         with self._only_given():
             super().register_model(model)
 
     def to_dict(self) -> dict[str, Any]:
-        """The values for a card."""
+        """Return the values for the template of the card."""
         title = self.__dict__.get("_given", {}).get("model_name")
         with self._only_given():
             values: dict[str, Any] = super().to_dict()
-        # The parent sets a default title, which is no name.
+        # The parent sets `model_name` to a default title, which is not the name of the encoder.
         self.model_name = title
         return values

@@ -1,4 +1,4 @@
-"""Decompose an encoder into encoders of known families, and how they are combined."""
+"""Find the parts of an encoder, each of a known family, and how they are combined."""
 
 from __future__ import annotations
 
@@ -21,14 +21,23 @@ from paranmt_hf.text.definitions import vocabulary_of
 
 @dataclass(frozen=True)
 class Part:
-    """One of the encoders that are combined."""
+    """One encoder of a combination, or an encoder alone.
+
+    Attributes:
+        family: Kind of the encoder.
+        modules: Its modules; the first holds the table.
+    """
 
     family: Family
-    modules: list[nn.Module]  # The first holds the table
+    modules: list[nn.Module]
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The unit of each row of its table; raises an error if text is split by a tokenizer of another package."""
+        """The unit of each row of its table.
+
+        Raises:
+            InputError: A tokenizer of another package splits the text.
+        """
         first = self.modules[0]
         if isinstance(first, NgramEmbedding):
             return Vocabulary(self.unit_kind, first.units, first.ngrams)
@@ -44,7 +53,7 @@ class Part:
 
     @property
     def unit_kind(self) -> UnitKind:
-        """Kind of the units that its table has rows for; in one encoder, parts of one kind share a vocabulary."""
+        """Kind of the units that its table has rows for; parts of the same kind in one encoder share a vocabulary."""
         return self.family.units
 
     @property
@@ -54,27 +63,32 @@ class Part:
 
     @property
     def table(self) -> nn.Embedding | nn.EmbeddingBag:
-        """Its embeddings."""
+        """The module that holds the vectors of the units."""
         first = self.modules[0]
         return first.embedding if isinstance(first, AverageEmbedding) else first.emb_layer  # type: ignore[return-value]
 
     @property
     def weights(self) -> list[nn.Parameter]:
-        """Its weights other than the embeddings: the compositional parameters."""
+        """All weights except the table: the compositional parameters."""
         return [weight for module in self.modules[1:] for weight in module.parameters()]
 
     @property
     def dimension(self) -> int:
-        """Dimensions of its sentence vector."""
+        """Number of dimensions of the vector of this part."""
         return self.modules[-1].get_embedding_dimension()  # type: ignore[operator]
 
 
 @dataclass(frozen=True)
 class Composition:
-    """The parts of an encoder of this package."""
+    """The parts of an encoder, and how their vectors are combined.
 
-    parts: list[Part]  # The combined encoders; one if there is no combination
-    mode: str  # How: `add` or `concatenate`
+    Attributes:
+        parts: The combined encoders; a single one if there is no combination.
+        mode: How they are combined: `add` or `concatenate`.
+    """
+
+    parts: list[Part]
+    mode: str
 
     @property
     def name(self) -> str:
@@ -88,23 +102,23 @@ class Composition:
 
     @property
     def dimension(self) -> int:
-        """Dimensions of a sentence vector."""
+        """Number of dimensions of a sentence vector."""
         widths = [part.dimension for part in self.parts]
         return widths[0] if self.mode == "add" else sum(widths)
 
     @property
     def is_bag(self) -> bool:
-        """Whether all parts average the rows of a sentence's units, whatever layers follow."""
+        """Whether every part averages the rows of a sentence's units, in whatever order; layers may follow."""
         return not any(part.family.ordered for part in self.parts)
 
     @property
     def only_tables(self) -> bool:
-        """Whether there are no weights besides embedding tables; such encoders are trained by the engines."""
+        """Whether all weights are in the tables. The engines train such encoders; the trainer trains all others."""
         return all(part.family.layers is None for part in self.parts)
 
 
 def composition_of(modules: Iterable[nn.Module]) -> Composition | None:
-    """Decompose an encoder; None if it is not one of this package's encoders."""
+    """Find the parts of an encoder from its modules; None if it is not an encoder of this package."""
     chains = [list(modules)]
     mode = "concatenate"
     (first, *others) = chains[0]
@@ -121,7 +135,11 @@ def composition_of(modules: Iterable[nn.Module]) -> Composition | None:
 
 
 def take_apart(modules: Iterable[nn.Module]) -> Composition:
-    """Decompose an encoder, and reject one that is not of this package."""
+    """Find the parts of an encoder from its modules.
+
+    Raises:
+        InputError: It is not an encoder of this package.
+    """
     modules = list(modules)
     composition = composition_of(modules)
     if composition is None:
@@ -132,12 +150,17 @@ def take_apart(modules: Iterable[nn.Module]) -> Composition:
 
 
 def combined(chains: Sequence[Sequence[nn.Module]], mode: str) -> list[nn.Module]:
-    """Join the modules of one or several encoders to those of a whole one; undone by `composition_of`."""
+    """Join the modules of each part to the modules of one encoder; `composition_of` undoes this.
+
+    Args:
+        chains: Modules of each part, in order.
+        mode: How several parts are combined: `add` or `concatenate`.
+    """
     return list(chains[0]) if len(chains) == 1 else [Combination(chains, mode)]
 
 
 def family_of(modules: Sequence[nn.Module]) -> Family | None:
-    """Find the family of one encoder's modules; None if it is not one of this package's encoders."""
+    """Find the family of a part from its modules; None if it is not a part of an encoder of this package."""
     if not isinstance(modules[0], AverageEmbedding | WordEmbeddings):
         return None
     description = " ".join(map(described, modules))
@@ -148,10 +171,11 @@ def family_of(modules: Sequence[nn.Module]) -> Family | None:
 
 
 def described(module: nn.Module) -> str:
-    """Describe a module for `Family.modules`: its class and, of a stock module, the settings that a family has.
+    """Describe a module by a word, for the regular expression `Family.modules`.
 
-    These are the activation of a layer, the number of directions of an LSTM, and what is pooled. A stock module that
-    does something else gets the ending `-other`, which no family has.
+    The word is the class of the module. For a stock module one setting follows, such as `Dense-Tanh`: the activation
+    of a layer, the number of directions of an LSTM, or what is pooled. A stock module with other unusual settings gets
+    the ending `-other`, which no family has.
     """
     if isinstance(module, Dense):
         plain = module.module_input_name == module.module_output_name == "sentence_embedding"

@@ -1,6 +1,7 @@
 """The families of encoders, and the settings of one encoder.
 
-All that distinguishes a family is here, and its modules in `modules/`. How to add one: docs/architecture.md.
+Everything in which families differ is here, except their modules, which are in `modules/`. How to add a family:
+docs/architecture.md.
 """
 
 from __future__ import annotations
@@ -24,37 +25,41 @@ UnitKind = Literal["word", "trigram", "ngram"]
 PARANMT = "ParaNMT-50M (Wieting and Gimpel 2018, section 4)"
 PARAGRAM = "PARAGRAM-PHRASE (Wieting et al. 2016, section 3)"
 DIMENSION = 300  # Dimensions of the paper's vectors
-WIDEST = 100_000  # Maximum number of dimensions
+WIDEST = 100_000  # Maximum number of dimensions of a vector of a vector
 ARCHITECTURE = Group("architecture", "Sizes, vocabulary and layers of the encoder.")
 Width = Annotated[int, Range(at_least=1, at_most=WIDEST)]
 
 
 @dataclass(frozen=True)
 class Family:
-    """One kind of encoder: a table with a row for each unit, and layers behind it."""
+    """A kind of encoder: a table with a row for each unit, and layers behind it."""
 
     name: str  # Its name in `EncoderConfig.model`
     title: str  # Its name in the papers
-    units: UnitKind  # What its table has rows for
+    units: UnitKind  # Kind of the units that its table has rows for
     modules: str  # Regular expression of its modules, each as `composition.described` describes it
-    # Builds the modules behind the table, given the width of the table and the dimension of the sentence vector; None
-    # if the vector is the mean of rows. Encoders with layers are trained by the trainer.
+    # Function that builds the modules behind the table, given the width of the table, the dimension of the sentence
+    # vector and all settings; None if the sentence vector is the mean of rows. Encoders with layers are trained by the
+    # trainer.
     layers: Callable[[int, int, EncoderConfig], list[nn.Module]] | None = None
-    ordered: bool = False  # Whether it reads the units of a sentence in order, not as a bag
-    centre: Literal["zero", "initial"] = "zero"  # What lambda_c pulls the weights of its layers towards
-    # The setting that is the width of its table; if that setting is None, the width is `dimension`
+    ordered: bool = False  # Whether the order of the units of a sentence matters
+    centre: Literal["zero", "initial"] = "zero"  # The values that lambda_c pulls the weights of its layers towards
+    # Name of the setting that holds the width of its table; if that setting is None, the width is `dimension`
     table_dimension: str = "dimension"
-    # Text about its limits for the card
+    # Sentence for the card about what it cannot do
     limits: str = "The order of words tells nothing apart: “dog bites man” is “man bites dog”."
     paper: str = ""  # Citation of its paper, if it has one
-    trained_by: str = "train"  # The command that trains it
+    trained_by: str = "train"  # Name of the command that trains it
 
 
 # Torch is imported in the functions below, so that the settings can be read without it.
 
 
 def _dense(width: int, dimension: int, config: EncoderConfig, projection: bool = False) -> list[nn.Module]:
-    """A projection, or one or two layers with an activation, over the average (PARAGRAM-PHRASE, section 4.2)."""
+    """Build the layers over an average (PARAGRAM-PHRASE, section 4.2).
+
+    These are one or two layers with an activation, or, if `projection`, a single one without.
+    """
     from sentence_transformers.base.modules import Dense
     from torch import nn
 
@@ -68,10 +73,10 @@ def _dense(width: int, dimension: int, config: EncoderConfig, projection: bool =
 
 
 def _lstm(width: int, dimension: int, config: EncoderConfig, bidirectional: bool = False) -> list[nn.Module]:
-    """A (B)LSTM and pooling over the words (ParaNMT-50M, sections 4 and 5, table 14).
+    """Build a (B)LSTM and pooling over the words (ParaNMT-50M, sections 4 and 5, table 14).
 
     Section 4 averages the directions, each of which has `dimension` dimensions; table 14 concatenates them. The LSTM
-    is torch's, which has no peepholes; the paper's has.
+    is torch's, without the peepholes that the paper's has.
     """
     from sentence_transformers.sentence_transformer.modules import LSTM, Pooling
 
@@ -87,7 +92,14 @@ def _lstm(width: int, dimension: int, config: EncoderConfig, bidirectional: bool
 
 
 def _last_state(width: int, dimension: int, config: EncoderConfig, name: str) -> list[nn.Module]:
-    """A network whose last state is the sentence vector (PARAGRAM-PHRASE, section 3)."""
+    """Build a recurrent network whose last state is the sentence vector (PARAGRAM-PHRASE, section 3).
+
+    Args:
+        width: Dimensions of the words' vectors.
+        dimension: Dimensions of the sentence vector.
+        config: Settings of the encoder.
+        name: The family: `rnn`, `irnn` or `plstm`.
+    """
     from paranmt_hf.encoders.modules.paranmt_recurrent import IdentityRNN, LastStateRNN, PeepholeLSTM
 
     if name == "rnn":
@@ -150,7 +162,7 @@ FAMILIES: dict[str, Family] = {
             "iRNN",
             modules="WordEmbeddings IdentityRNN",
             layers=partial(_last_state, name="irnn"),
-            # Its state is as wide as its words.
+            # Its state has the width of the words' vectors, so there is one dimension for both.
             table_dimension="dimension",
             centre="initial",
             paper=PARAGRAM,
@@ -174,13 +186,13 @@ FAMILIES: dict[str, Family] = {
         ),
     )
 }
-# Those that are trained on pairs, alone and combined.
+# Names of the families that are trained on pairs, which can also be combined.
 OF_PAIRS = [family.name for family in FAMILIES.values() if family.trained_by == "train"]
-ALIASES = {"paragram-phrase": "word"}  # Other names, which papers use
+ALIASES = {"paragram-phrase": "word"}  # Names of the papers for a family of another name
 
 
 def title_of(names: Iterable[str], mode: str) -> str:
-    """Name a model as the papers do, such as `WORD,TRIGRAM`; `+` if the mode is `add`."""
+    """Return the name of a model in the papers, such as `WORD,TRIGRAM`; the mode `add` joins parts by `+`."""
     return ("+" if mode == "add" else ",").join(FAMILIES[name].title for name in names)
 
 
@@ -233,7 +245,7 @@ class EncoderConfig(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         for other, name in ALIASES.items():
-            # Settings are frozen for everybody else.
+            # The class is frozen, so a plain assignment would be refused.
             object.__setattr__(self, "model", re.sub(rf"(?<!\w){other}(?!\w)", name, self.model))
         names = self.parts
         if elsewhere := next((FAMILIES[name] for name in names if name in FAMILIES and name not in OF_PAIRS), None):
@@ -260,33 +272,37 @@ class EncoderConfig(Settings):
 
     @property
     def parts(self) -> list[str]:
-        """Names of the encoders that are combined."""
+        """Names of the families of the combined encoders, in order."""
         return re.split("[+,-]", self.model)
 
     @property
     def families(self) -> list[Family]:
-        """Families of the encoders."""
+        """Families of the combined encoders, in order."""
         return [FAMILIES[name] for name in self.parts]
 
     @property
     def mode(self) -> str:
-        """How they are combined."""
+        """How the vectors of the encoders are combined: `add` or `concatenate`."""
         return "add" if "+" in self.model else "concatenate"
 
     @property
     def kinds(self) -> list[UnitKind]:
-        """Kinds of vocabulary that the encoders need, words first."""
+        """Kinds of units that the encoders need a vocabulary of, words first."""
         return sorted({family.units for family in self.families}, reverse=True)
 
     def resolved(self, width: int | None = None) -> EncoderConfig:
-        """Fill in the dimension if it is not given, by that of the word vectors to start from, if there are any."""
+        """Return these settings with `dimension` filled in if it is not given.
+
+        Args:
+            width: Dimensions of the word vectors to start from; None if there are none.
+        """
         if self.dimension is not None:
             return self
         readers = [family for family in self.families if family.units == "word"]
-        # Of no use for a model whose word vectors have a width of their own.
-        own = all(getattr(self, family.table_dimension) is not None for family in readers)
-        return replace(self, dimension=DIMENSION if width is None or own else width)
+        # If every table of words has a width of its own, the width of `vectors` says nothing about `dimension`.
+        separate = all(getattr(self, family.table_dimension) is not None for family in readers)
+        return replace(self, dimension=DIMENSION if width is None or separate else width)
 
     def table_dimension(self, family: Family) -> int:
-        """Width of the table of one of the encoders."""
+        """Return the width of the table of a family under these settings."""
         return int(getattr(self, family.table_dimension) or self.dimension or DIMENSION)

@@ -1,6 +1,6 @@
-"""Load encoders without `trust_remote_code`, and without running code of the model.
+"""Load encoders without `trust_remote_code`: no code of the model runs.
 
-`load` makes modules of torch; `read_average_tables` reads the tables of averaging encoders without importing it.
+`load` makes modules of torch; `read_average_tables` reads the tables of averaging encoders without importing torch.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.config import UnitKind
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
+# Kind of units of each averaging module, by the name of its class.
 AVERAGES: dict[str, UnitKind] = {"WordEmbedding": "word", "TrigramEmbedding": "trigram", "NgramEmbedding": "ngram"}
 TOKENIZER_FILE = "tokenizer.json"
 
@@ -55,8 +56,8 @@ def load(
     rejected, and so are weights that are not finite. `StaticEncoder` reads averaging encoders without torch.
 
     Args:
-        name: Folder, Hub id, or what `locate` found; `small`, or None, is the small encoder of the package, `base`
-            the larger one.
+        name: Folder, Hub id, or what `locate` found; `small`, or None, is the small encoder of the package, `base` the
+            larger one.
         revision: Branch, tag or commit on the Hub.
         device: Torch device; if left out the best one that is available, the CPU for averaging encoders.
     """
@@ -73,36 +74,42 @@ def load(
     classes = [_class_of(entry, model) for entry in entries]
     modules = [_load_module(model, entry, kind) for entry, kind in zip(entries, classes, strict=True)]
     with _readable(model):
-        own = from_stock(modules)
-        composition = composition_of(own)
+        converted = from_stock(modules)
+        composition = composition_of(converted)
         if composition is not None:
-            # Stock modules stay if they do not make one of our encoders.
-            modules = own
+            # Otherwise the stock modules stay: they do not make one of our encoders.
+            modules = converted
         if composition is not None and composition.is_bag and device is None:
             device = "cpu"
         for module in modules:
             if isinstance(module, StaticEmbedding):
-                # In float16 a text without tokens would be no number once it is normalised.
+                # In float16, normalising the zeros of a text without tokens would give NaN.
                 module.float()
         encoder = SentenceEncoder(modules=modules, device="cpu", **settings)
         encoder.eval()
         if composition is not None:
             _check_tables(composition)
-            # Intact files may belong to several models. No vocabulary has this letter of Linear B.
+            # Encode a text, because intact files of different models may be mixed up. No vocabulary has this letter of
+            # Linear B.
             encoder.encode("\U00010000", show_progress_bar=False)
     encoder.remember_source(model)
-    # Not above, where an error is one of the model: a device may be missing or full.
+    # Outside of the block, whose errors are reported as errors of the model: here the device may be missing or full.
     return encoder.to(device or get_device_name())
 
 
 @contextmanager
 def _readable(model: Model, entry: ModuleEntry | None = None) -> Iterator[None]:
-    """Report what cannot be read as an error of the model, or of one of its modules."""
+    """Report any error inside a `with` block as an InputError about the model, or about one of its modules.
+
+    Args:
+        model: The model whose files are read.
+        entry: The module whose files are read; None for the model as a whole.
+    """
     try:
         yield
     except InputError:
         raise
-    except Exception as error:  # the tokenizers' errors have no class of their own
+    except Exception as error:  # tokenizers raises plain Exceptions
         what = "its files do not belong together"
         if entry is not None:
             what = f"cannot read its module {entry.reference} from {model.folder / entry.folder}"
@@ -111,14 +118,18 @@ def _readable(model: Model, entry: ModuleEntry | None = None) -> Iterator[None]:
 
 
 def _class_of(entry: ModuleEntry, model: Model) -> type[nn.Module]:
-    """Find the class of a module without running code of the model."""
+    """Find the class of a module, among ours and those of sentence-transformers.
+
+    Raises:
+        InputError: It is a class of the model itself, or one that this version of sentence-transformers lacks.
+    """
     from torch import nn
 
     from paranmt_hf.encoders.saving import CLASSES
 
-    own = CLASSES.get(entry.reference.removeprefix(f"{MODULES}."))
-    if own is not None:
-        return own
+    our_class = CLASSES.get(entry.reference.removeprefix(f"{MODULES}."))
+    if our_class is not None:
+        return our_class
     if not re.fullmatch(r"sentence_transformers(\.\w+)+", entry.reference):
         raise InputError(
             f"{model.name} needs the module {entry.reference}, which is code of the model and does not run; load it "
@@ -138,7 +149,7 @@ def _class_of(entry: ModuleEntry, model: Model) -> type[nn.Module]:
 
 
 def _load_module(model: Model, entry: ModuleEntry, kind: type[nn.Module]) -> nn.Module:
-    """Load a module; no code of the model runs, and nothing is downloaded."""
+    """Load one module of a model, and check that its weights are finite; nothing is downloaded."""
     from safetensors.torch import load_file
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
     from tokenizers import Tokenizer
@@ -147,7 +158,7 @@ def _load_module(model: Model, entry: ModuleEntry, kind: type[nn.Module]) -> nn.
     with _readable(model, entry):
         module: nn.Module
         if kind is StaticEmbedding:
-            # As sentence-transformers or model2vec wrote it.
+            # sentence-transformers and model2vec name the tensors differently.
             tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
             tensors = load_file(folder / WEIGHTS_FILE)
             rows = tensors[WEIGHT] if WEIGHT in tensors else _rows_of_model2vec(tensors, tokenizer)
@@ -158,11 +169,12 @@ def _load_module(model: Model, entry: ModuleEntry, kind: type[nn.Module]) -> nn.
                 subfolder=entry.folder,
                 local_files_only=True,
                 trust_remote_code=False,
-                # A configuration may ask for pickles.
+                # Refuse pickles, which can run code, whatever the configuration of the model asks for.
                 model_kwargs={"use_safetensors": True},
             )
         for name, weight in module.named_parameters():
-            # The sum is finite if all weights are: float32 values do not overflow float64. Parts bound the memory.
+            # A sum in float64 is finite exactly if all weights are, because float32 values cannot overflow it. It is
+            # taken in parts, so that no copy of the whole tensor is needed.
             parts = weight.detach().flatten().split(2**22)
             if not all(bool(part.double().sum().isfinite()) for part in parts):
                 raise ValueError(NOT_FINITE.format(path=folder / WEIGHTS_FILE, name=name))
@@ -170,13 +182,14 @@ def _load_module(model: Model, entry: ModuleEntry, kind: type[nn.Module]) -> nn.
 
 
 def _rows_of_model2vec(tensors: dict[str, Tensor], tokenizer: Tokenizer) -> Tensor:
-    """The row of each token [token, dimension].
+    """Compute the vector of each token [token, dimension] from the tensors of a model2vec model.
 
-    model2vec stores as many rows, or fewer with the row of each token, and perhaps a weight for each token.
+    `embeddings` are the vectors. With `mapping`, which holds a row for each token, several tokens share a row; with
+    `weights`, each token has a factor.
     """
     rows = tensors["embeddings"]
     if not rows.is_floating_point():
-        # int8 keeps no scale, which the cosine of averages does not need.
+        # model2vec stores int8 without a scale. Cosines of averages do not depend on it.
         rows = rows.float()
     if "mapping" in tensors:
         rows = rows[tensors["mapping"].long()]
@@ -187,13 +200,18 @@ def _rows_of_model2vec(tensors: dict[str, Tensor], tokenizer: Tokenizer) -> Tens
     if model.get("unk_token") is not None:
         unknown = tokenizer.token_to_id(model["unk_token"])
     if unknown is not None:
-        # model2vec leaves unknown tokens out of the mean. Zeros shorten the vector and do not turn it.
+        # model2vec leaves unknown tokens out of the mean. With a row of zeros, they make the mean shorter and do not
+        # change its direction.
         rows[unknown] = 0
     return rows.contiguous()
 
 
 def _check_tables(composition: Composition) -> None:
-    """Compare the tables of words with their tokenizers and the LSTMs behind them, which torch does not."""
+    """Check that tables of words fit the tokenizers and the LSTMs that use them, which torch does not check.
+
+    Raises:
+        ValueError: A table has another number of rows than its tokenizer, or another width than its LSTM reads.
+    """
     from sentence_transformers.sentence_transformer.modules import LSTM
 
     for part in composition.parts:
@@ -206,16 +224,17 @@ def _check_tables(composition: Composition) -> None:
         words = len(part.modules[0].tokenizer.tokenizer)  # type: ignore[union-attr, arg-type]
         if words > rows:
             raise ValueError(f"{TOKENIZER_FILE} has {words:,} words for {rows:,} rows of weights")
-        # A tokenizer of another package may leave rows free.
+        # `vocabulary` raises an InputError for a tokenizer of another package, where rows may be left without a word.
         with suppress(InputError):
             if len(part.vocabulary) != rows:
                 raise ValueError(f"{TOKENIZER_FILE} has {len(part.vocabulary):,} words for {rows:,} rows of weights")
 
 
 def read_average_tables(model: Model) -> tuple[list[AverageTable], str] | None:
-    """Read the tables of an encoder that only averages rows, and how their means are combined, without torch.
+    """Read the tables of an encoder that only averages rows (WORD, TRIGRAM, combinations, Sent2Vec), without torch.
 
-    Those are WORD, TRIGRAM, their combinations, and Sent2Vec; None for another kind of encoder.
+    Returns:
+        The tables, and how their means are combined, `add` or `concatenate`; None for another kind of encoder.
     """
     (entry, *further) = module_list(model)
     if further:
@@ -239,7 +258,7 @@ def read_average_tables(model: Model) -> tuple[list[AverageTable], str] | None:
 
 
 def _read_table(folder: Path, kind: str) -> AverageTable:
-    """Read the table of an averaging module of ours."""
+    """Read the table of one of our averaging modules from its folder; `kind` is the class of the module."""
     units = load_json(folder / VOCABULARY_FILE, list)
     if kind != "NgramEmbedding":
         rows, _ = read_rows(folder / WEIGHTS_FILE, units)
@@ -251,7 +270,7 @@ def _read_table(folder: Path, kind: str) -> AverageTable:
 
 
 def _read_stock_table(folder: Path) -> AverageTable | None:
-    """Read WORD from its stock module; None for an encoder of others, such as one of model2vec."""
+    """Read WORD from the folder of its stock module; None if it is not ours, such as a model of model2vec."""
     from safetensors import safe_open
     from tokenizers import Tokenizer
 

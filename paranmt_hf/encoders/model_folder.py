@@ -18,13 +18,14 @@ from paranmt_hf.text import definitions
 if TYPE_CHECKING:
     from paranmt_hf.hub.repository import Model
 
-# Settings of a whole model.
+# Settings of a whole encoder, not of a module.
 SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
-# Our modules in `modules.json`: by the names of the files with their code, or by where they are in this package.
+# In `modules.json` our modules are named in one of two ways: by the file with their code in the folder, which begins
+# with PREFIX, or by their place in this package, which begins with MODULES.
 PREFIX = "paranmt_"
 MODULES = "paranmt_hf.encoders.modules"
-AGAIN = "put a whole copy of the model in its place"
-# Files of modules, in the folder of an encoder or in one of their own.
+AGAIN = "put a whole copy of the model in its place"  # Advice at the end of messages about damaged files
+# Files of modules, in the folder of the encoder or in a folder for one module.
 MODULE_FILES = re.compile(
     r"(\d+_\w+/)?((\w+_)?config\.json|parts\.json|special_tokens_map\.json|tokenizer\.json|vocab\.txt|vocabulary\.json"
     r"|model\.safetensors)"
@@ -33,19 +34,23 @@ MODULE_FILES = re.compile(
 
 @dataclass(frozen=True)
 class ModuleEntry:
-    """A module in the `modules.json` of an encoder."""
+    """One module in the `modules.json` of an encoder."""
 
-    folder: str  # Its folder in that of the encoder; empty if its files are there
-    reference: str  # Its class, as `file.Class` or by its place in an installed package
+    folder: str  # Its folder inside that of the encoder; empty or `.` if its files are directly in that of the encoder
+    reference: str  # Its class, as `file.Class` or as `package.module.Class` of an installed package
 
     @property
     def kind(self) -> str:
-        """Name of its class."""
+        """Name of its class, without file or package."""
         return self.reference.rpartition(".")[2]
 
 
 def module_list(model: Model) -> list[ModuleEntry]:
-    """Read the modules of an encoder, in order."""
+    """Read the list of an encoder's modules, in order.
+
+    Raises:
+        InputError: There is no readable list, or a folder in it is not a plain name.
+    """
     try:
         entries = load_json(model.folder / "modules.json", list)
         listed = [ModuleEntry(str(entry["path"]), str(entry["type"])) for entry in entries]
@@ -66,7 +71,7 @@ def module_list(model: Model) -> list[ModuleEntry]:
 
 
 def model_settings(model: Model) -> dict[str, Any]:
-    """Read those of `SETTINGS` that the file of an encoder has."""
+    """Read the settings of an encoder as a whole: those of `SETTINGS` that its file has, by name."""
     path = model.folder / SETTINGS_FILE
     if not path.is_file():
         return {}
@@ -78,7 +83,7 @@ def model_settings(model: Model) -> dict[str, Any]:
 
 
 def code_files() -> dict[str, str]:
-    """Name and content of the files with our modules' code, as saved next to weights."""
+    """Return the content of each file with the code of our modules, by the name that it gets next to weights."""
     sources = {path.name: path for path in sorted(Path(modules.__path__[0]).glob(f"{PREFIX}*.py"))}
     sources["paranmt_text.py"] = Path(definitions.__file__)
     return {name: path.read_text(encoding="utf8") for name, path in sources.items()}
@@ -91,13 +96,13 @@ def write_code(folder: Path) -> None:
 
 
 def copy_model(model: Model, folder: Path) -> None:
-    """Copy the files of an encoder into a folder, with the code that other libraries need."""
-    # Listed first: the folder may be inside that of the model, or the same.
+    """Copy the files of an encoder into a folder, with the code of our modules that other libraries need."""
+    # All files are listed before any is copied, because the target may be inside the folder of the model, or the same.
     for path in list(model.folder.rglob("*")):
-        inner = path.relative_to(model.folder)
-        if path.is_file() and path.suffix in (*SUFFIXES, ".md", ".png") and not inner.parts[0].startswith("."):
-            (folder / inner).parent.mkdir(parents=True, exist_ok=True)
+        relative = path.relative_to(model.folder)
+        if path.is_file() and path.suffix in (*SUFFIXES, ".md", ".png") and not relative.parts[0].startswith("."):
+            (folder / relative).parent.mkdir(parents=True, exist_ok=True)
             with suppress(shutil.SameFileError):
-                shutil.copyfile(path, folder / inner)
+                shutil.copyfile(path, folder / relative)
     if any(entry.reference.startswith(PREFIX) for entry in module_list(model)):
         write_code(folder)

@@ -1,4 +1,4 @@
-"""An encoder by its name: a folder, an id on the Hub, or a file of word vectors."""
+"""An encoder that is given by a name: a folder, an id on the Hub, or a file of word vectors."""
 
 from __future__ import annotations
 
@@ -27,36 +27,40 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NamedEncoder:
-    """An encoder by its name, such as that of `para_score`; its files are located when needed."""
+    """An encoder that is given by a name, such as that of `para_score`; its files are located when they are needed."""
 
-    # Folder; Hub id, which `@` and a revision may follow; or file of word vectors (GloVe, word2vec, PARAGRAM),
-    # whose average is the encoder. `small` and `base` are the encoders of this package.
+    # Folder; Hub id, which `@` and a revision may follow; or file of word vectors (GloVe, word2vec, PARAGRAM), which
+    # the encoder averages. `small` and `base` are the encoders of this package.
     name: str = str(SMALL)
 
     @classmethod
     def of(cls, name: str | Path | None) -> NamedEncoder:
-        """Convert the name that a caller gave; None is `small`."""
+        """Make the encoder of the name that a caller gave; None is `small`."""
         return cls(str(SMALL if name is None else name))
 
     @property
     def is_carried(self) -> bool:
-        """Whether it is an encoder of this package."""
+        """Whether it is one of the encoders that this package carries."""
         return is_carried(self.name, "encoder")
 
     @property
     def _path(self) -> Path | None:
-        """The file or folder of this name; None if there is none, or the encoder is of this package."""
+        """The existing file or folder of this name; None if there is none, or the encoder is one of this package."""
         path = Path(self.name).expanduser()
         return path if not self.is_carried and path.exists() else None
 
     @cached_property
     def vectors(self) -> Path | None:
-        """The file of word vectors; None for other encoders."""
+        """The file of word vectors; None for other kinds of encoders."""
         return self._path if self._path is not None and self._path.is_file() else None
 
     @cached_property
     def model(self) -> Model:
-        """The files of an encoder, unless it is a file of word vectors."""
+        """The files of the encoder, from a folder or the Hub; not for a file of word vectors.
+
+        Raises:
+            InputError: There is no such encoder.
+        """
         if not self.is_carried and self._path is None and not is_id(split_revision(self.name)[0]):
             raise InputError(
                 f"no encoder {self.name!r}: expected a folder or a file of word vectors that exists, or a Hub id like "
@@ -66,7 +70,7 @@ class NamedEncoder:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Everything that determines the vectors, as JSON values."""
+        """What determines the vectors, as JSON values: the name of the encoder, and its commit or checksum."""
         if self.vectors:
             return {"name": f"average of {self.vectors.name}", "revision": f"sha256:{checksum(self.vectors)}"}
         suffix = " (an encoder of paranmt-hf)" if self.is_carried else ""
@@ -78,7 +82,11 @@ class NamedEncoder:
         return self if self._path is None else NamedEncoder(str(self._path.resolve()))
 
     def check_language(self, language: str) -> None:
-        """Reject an encoder of another language than that of the corpus, an ISO 639-1 code."""
+        """Reject an encoder whose card, or package, says that it is for another language than that of the corpus.
+
+        Args:
+            language: ISO 639-1 code of the language of the corpus.
+        """
         advice = (
             "give a scorer for it, such as sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2 or what "
             "`paranmt distill` makes of a bitext (`translations`), or word vectors of it"
@@ -96,12 +104,17 @@ class NamedEncoder:
         )
 
     def check_knows(self, sentences: list[str], tokenizer: WordTokenizer) -> None:
-        """Reject a file of word vectors with no word of some sentences of the corpus."""
+        """Reject a file of word vectors that has none of the words of these sentences of the corpus.
+
+        Args:
+            sentences: The first sentences of the corpus.
+            tokenizer: Splits them into words.
+        """
         if not self.vectors:
             return
         (table,) = tokenizer.tables(sentences)
         if not knows_any(self.vectors, table.vocabulary):
-            read_vectors(self.vectors, limit=1)  # Reports a file that holds no vectors
+            read_vectors(self.vectors, limit=1)  # Raises its own error if the file holds no vectors at all
             shown = ", ".join(map(repr, table.vocabulary[:3]))
             raise InputError(
                 f"the word vectors {self.vectors} know none of the {len(table.vocabulary):,} words of the first "
@@ -109,7 +122,7 @@ class NamedEncoder:
             )
 
     def load(self) -> Encoder:
-        """Load the encoder: averages on the CPU, others on the best device that torch sees."""
+        """Load the encoder: an averaging one on the CPU, any other on the best device that torch finds."""
         if self.vectors:
             return StaticEncoder([word_table(read_vectors(self.vectors))])
         static = StaticEncoder.read(self.model)
@@ -123,9 +136,10 @@ class NamedEncoder:
 def word_table(vectors: WordVectors) -> AverageTable:
     """Build the table of the WORD encoder from word vectors.
 
-    Unknown words share the vector that the file has for them; without one they shorten averages and do not turn them.
+    Unknown words share the vector that the file has for them. If it has none, that is zeros: an unknown word makes the
+    average shorter and does not change its direction.
     """
-    # Row 0 has this name, which a word of a file may have too; and a word such as `##ing` would be read as a piece.
+    # Leave out a word with the name of row 0, and words such as `##ing`, which would be read as pieces.
     known = [row for row, word in enumerate(vectors.words) if word != UNKNOWN and not is_piece(word)]
     weight = np.zeros((len(known) + 1, vectors.matrix.shape[1]), np.float32)
     weight[1:] = vectors.matrix[known]
@@ -136,7 +150,7 @@ def word_table(vectors: WordVectors) -> AverageTable:
 
 
 class WithoutProgressBar:
-    """A sentence-transformers encoder with another batch size and without a progress bar."""
+    """Wraps a sentence-transformers encoder so that it encodes with a given batch size and without a progress bar."""
 
     def __init__(self, encoder: SentenceEncoder, batch_size: int = 128) -> None:
         self._encoder, self._batch_size = encoder, batch_size

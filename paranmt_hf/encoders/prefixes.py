@@ -1,10 +1,14 @@
 """LSTMs that read each distinct beginning of a sentence once, for training on a CPU.
 
-Sentences of a mini-batch begin alike, and some occur more than once: a negative is often a sentence of another pair.
-The state behind the first words of a sentence depends on these words alone, so it is computed once for all sentences
-that begin with them. The products of the input weights are computed once for each distinct word, nothing is computed
-for padding, and the backward pass leaves out sentences whose gradient is zero, as that of a pair and its negatives is
-once the margin is kept. All of this gives the states and gradients of torch's LSTM, up to rounding.
+Many sentences of a mini-batch begin alike, and some occur more than once: a negative is often a sentence of another
+pair. The state behind the first words of a sentence depends on these words alone, so it is computed once for all
+sentences that begin with them. Further work is saved:
+
+- The products of the input weights are computed once for each distinct word.
+- Nothing is computed for padding.
+- The backward pass leaves out sentences whose gradient is zero, such as those of a pair that keeps the margin.
+
+The states and gradients are those of torch's LSTM, up to rounding.
 """
 
 from __future__ import annotations
@@ -21,18 +25,28 @@ from torch.autograd.function import once_differentiable
 
 @dataclass(frozen=True)
 class Prefixes:
-    """The distinct beginnings of sentences, shorter ones first; number 0 is the empty one."""
+    """The distinct beginnings (prefixes) of some sentences, shorter ones first; prefix 0 is the empty one.
 
-    levels: list[slice]  # The prefixes of one word, of two, ...
-    words: torch.Tensor  # The last word of each [prefix], an index among the distinct words
-    parents: torch.Tensor  # The prefix without its last word [prefix]
-    places: torch.Tensor  # The prefix that ends with each word of the text [word]
+    Attributes:
+        levels: Range of the prefixes of one word, then of those of two words, and so on.
+        words: Last word of each prefix [prefix], as an index among the distinct words.
+        parents: The prefix that remains without the last word [prefix].
+        places: The prefix that ends at each word of the text [word].
+    """
+
+    levels: list[slice]
+    words: torch.Tensor
+    parents: torch.Tensor
+    places: torch.Tensor
 
 
 def prefixes_of(words: np.ndarray, offsets: np.ndarray, *, backward: bool = False) -> Prefixes:
-    """Find the prefixes of sentences, given by words [word] from 0 and bounds [sentence + 1].
+    """Find the distinct prefixes of sentences.
 
-    Backward, sentences are read from their end: these are the prefixes of the sentences turned around.
+    Args:
+        words: Number of each word [word], from 0.
+        offsets: Bounds of the sentences in them [sentence + 1].
+        backward: Whether sentences are read from their end, so that prefixes are those of the reversed sentences.
     """
     lengths, count = np.diff(offsets), int(words.max(initial=0)) + 1
     going, prefix = np.flatnonzero(lengths), np.zeros(len(lengths), np.int64)
@@ -52,9 +66,15 @@ def prefixes_of(words: np.ndarray, offsets: np.ndarray, *, backward: bool = Fals
 
 
 def prefix_features(rows: np.ndarray, offsets: np.ndarray, *, bidirectional: bool = False) -> dict[str, Any]:
-    """Create the features of a `PrefixLSTM` from rows [word] and bounds [sentence + 1].
+    """Create the features that a `PrefixLSTM` reads.
 
-    `input_ids` are the distinct rows, and the stock `Pooling` finds words without padding by `cu_seq_lens_q`.
+    `input_ids` are the distinct rows. `cu_seq_lens_q` are the bounds of the sentences, by which the stock `Pooling`
+    finds their words in a sequence without padding.
+
+    Args:
+        rows: Row of each word [word].
+        offsets: Bounds of the sentences in them [sentence + 1].
+        bidirectional: Whether the LSTM reads in both directions.
     """
     distinct, words = np.unique(rows, return_inverse=True)
     directions = (False, True) if bidirectional else (False,)
@@ -67,9 +87,14 @@ def prefix_features(rows: np.ndarray, offsets: np.ndarray, *, bidirectional: boo
 
 
 def sequence_features(rows: np.ndarray, offsets: np.ndarray) -> dict[str, torch.Tensor]:
-    """Pad sequences of rows [word], with bounds [sentence + 1], to the features of the stock modules.
+    """Create the features that the stock modules read: sentences padded to the same length.
 
-    These are `input_ids` and `attention_mask` [sentence, word], and `sentence_lengths` [sentence].
+    Args:
+        rows: Row of each word [word].
+        offsets: Bounds of the sentences in them [sentence + 1].
+
+    Returns:
+        `input_ids` and `attention_mask` [sentence, word], and `sentence_lengths` [sentence], all int64.
     """
     lengths = np.diff(offsets)
     mask = np.arange(max(1, int(lengths.max(initial=0)))) < lengths[:, None]
@@ -83,7 +108,7 @@ def sequence_features(rows: np.ndarray, offsets: np.ndarray) -> dict[str, torch.
 
 
 class PrefixLSTM(LSTM):
-    """The stock LSTM module, which also reads `prefix_features`.
+    """The stock LSTM module, which can also read `prefix_features`.
 
     Args:
         stock: The stock module, of one layer, whose weights it shares.
@@ -95,17 +120,17 @@ class PrefixLSTM(LSTM):
         self.encoder = stock.encoder
 
     def stock(self) -> LSTM:
-        """The stock module with the same weights."""
+        """Return a stock module that shares the weights."""
         with torch.device("meta"):
             stock = LSTM(**self.get_config_dict())
         stock.encoder = self.encoder
         return stock
 
     def forward(self, features: dict[str, Any]) -> dict[str, Any]:
-        """Compute the states of words.
+        """Replace `token_embeddings` by the hidden states of the words.
 
-        For `prefix_features`, `token_embeddings` [distinct word, dimension] become the hidden states of all words
-        [1, word, width].
+        For `prefix_features`, these are the vectors of the distinct words [distinct word, dimension], and become the
+        states of all words of the sentences [1, word, width]. For other features the stock module does it.
         """
         if "prefixes" not in features:
             return super().forward(features)
@@ -121,7 +146,7 @@ class PrefixLSTM(LSTM):
 
 
 def use_prefixes(encoder: nn.Module) -> None:
-    """Replace the stock LSTM modules of an encoder by ones that read prefixes; the weights are shared."""
+    """Replace the stock LSTM modules of an encoder, in place, by ones that read prefixes and share the weights."""
     for container in list(encoder.modules()):
         for name, module in container.named_children():
             if type(module) is LSTM and module.num_layers == 1:
@@ -129,15 +154,16 @@ def use_prefixes(encoder: nn.Module) -> None:
 
 
 class _States(torch.autograd.Function):
-    """Hidden states of all words [word, width], given W x + b of the distinct words [word, 4 x width] and U.
+    """Computes the hidden states of all words [word, width], with the gradient.
 
-    Rows of the weights are the gates i, f, g and o: c = f c' + i g and h = o tanh(c).
+    Given are W x + b of the distinct words [distinct word, 4 x width] and the recurrent weights U [4 x width, width],
+    whose rows are the gates i, f, g and o: c = f c' + i g and h = o tanh(c).
     """
 
     @staticmethod
     def forward(ctx: Any, products: torch.Tensor, weight: torch.Tensor, prefixes: Prefixes) -> torch.Tensor:  # noqa: ANN401
         width, count = weight.shape[1], len(prefixes.words)
-        # Products of matrices have the type of the weights, which autocast chooses; all else is float32.
+        # Under autocast, matrix products are computed in its type, and everything else in float32.
         weight = weight.to(torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else weight.dtype)
         turned = weight.t().contiguous()
         hidden, cells, all_gates = products.new_zeros(count, width), products.new_zeros(count, width), []
@@ -162,6 +188,7 @@ class _States(torch.autograd.Function):
     def backward(ctx: Any, upstream: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None]:  # noqa: ANN401
         products, weight, hidden, cells = ctx.saved_tensors
         prefixes, width = ctx.prefixes, weight.shape[1]
+        # The gradients of `hidden`, `cells` and `products`.
         of_hidden, of_cells, of_products = (torch.zeros_like(each) for each in (hidden, cells, products))
         active = upstream.abs().sum(dim=1).nonzero()[:, 0]
         places = prefixes.places[active]
@@ -170,13 +197,14 @@ class _States(torch.autograd.Function):
         needed[places] = True
         slopes, before = [], []
         for level, gates in zip(reversed(prefixes.levels), reversed(ctx.gates), strict=True):
-            own = needed[level].nonzero()[:, 0]
-            enter, forget, new, out = gates.index_select(0, own).split(width, dim=1)
-            own += level.start
-            parents = prefixes.parents[own]
+            # The prefixes of this level that get a gradient, as positions in the level and then among all prefixes.
+            reached = needed[level].nonzero()[:, 0]
+            enter, forget, new, out = gates.index_select(0, reached).split(width, dim=1)
+            reached += level.start
+            parents = prefixes.parents[reached]
             needed[parents] = True
-            bent, by_hidden = cells.index_select(0, own).tanh(), of_hidden.index_select(0, own)
-            by_cell = of_cells.index_select(0, own).add_(_by_tanh(by_hidden * out, bent))
+            bent, by_hidden = cells.index_select(0, reached).tanh(), of_hidden.index_select(0, reached)
+            by_cell = of_cells.index_select(0, reached).add_(_by_tanh(by_hidden * out, bent))
             slope = torch.cat(
                 [
                     _by_sigmoid(by_cell * new, enter),
@@ -186,7 +214,7 @@ class _States(torch.autograd.Function):
                 ],
                 dim=1,
             )
-            of_products.index_add_(0, prefixes.words[own], slope)
+            of_products.index_add_(0, prefixes.words[reached], slope)
             slope = slope.to(weight.dtype)
             of_hidden.index_add_(0, parents, torch.mm(slope, weight).float())
             of_cells.index_add_(0, parents, by_cell * forget)

@@ -1,4 +1,4 @@
-"""`push_to_hub` of encoders: from the folder with their record, or with one that says what is known."""
+"""`push_to_hub` of encoders: publishes the folder that an encoder came from, or a new one with what is known."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOADER = "paranmt_hf.load"
 
 @dataclass(frozen=True)
 class Origin:
-    """The encoder that one was made from: its name, and the commit or checksum of its files."""
+    """The encoder that another one was made from: its name, and the commit or checksum of its files."""
 
     name: str
     revision: str
@@ -29,9 +29,9 @@ class Origin:
 
 @dataclass(frozen=True)
 class MadeSettings:
-    """What is known of how an encoder came about."""
+    """The record of how an encoder was made, as far as it is known."""
 
-    origin: Origin | None = None  # What `load` read; None if it was put together otherwise
+    origin: Origin | None = None  # The encoder that `load` read; None if it was not loaded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class MadeRecord(Record):
     settings: MadeSettings
     families: list[str]  # Names of the families of its parts
     mode: str  # How they are combined: `add` or `concatenate`
-    cut: list[str]  # How text is split: `words` or `blanks`
+    cut: list[str]  # The ways in which its parts split text: `words` or `blanks`
     dimension: int  # Dimension of a sentence vector
     parameters: int  # Number of weights
 
@@ -52,11 +52,18 @@ class MadeRecord(Record):
 def push_encoder(
     encoder: SentenceTransformer, source: Model | None, repo_id: str, **options: Unpack[PushOptions]
 ) -> str:
-    """Publish an encoder of this package from memory; returns the address of the commit.
+    """Publish an encoder of this package from memory.
 
-    `source` is where it was loaded from, if it was.
+    Args:
+        encoder: The encoder.
+        source: The model that it was loaded from; None if it was not loaded.
+        repo_id: Where to: ORGANISATION/NAME or USER/NAME.
+        options: Those of `PushOptions`.
+
+    Returns:
+        The address of the commit on the Hub.
     """
-    # The command line reads the record of this module without torch.
+    # Imported here, because the command line imports this module for its record, without torch.
     from paranmt_hf.encoders.saving import save
 
     with tempfile.TemporaryDirectory() as temporary:
@@ -78,6 +85,7 @@ def push_encoder(
 
 
 def _record(encoder: SentenceTransformer, source: Model | None) -> MadeRecord:
+    """Describe an encoder in memory, and the model that it was loaded from."""
     from paranmt_hf.encoders.composition import take_apart
 
     composition = take_apart(encoder)

@@ -1,4 +1,4 @@
-"""Write the table of an averaging encoder row by row, without torch."""
+"""Write the table of an averaging encoder into a file row by row, without torch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from paranmt_hf.errors import InputError
 
 
 class RowFile:
-    """Writes a table of known size row by row, stored as `AverageEmbedding` does.
+    """Writes a table of known size row by row, in the format of `AverageEmbedding`; used in a `with` block.
 
     Args:
         path: The safetensors file.
@@ -31,7 +31,7 @@ class RowFile:
         self._precision = precision
         self._hashes = hashes
         self._scales: list[np.ndarray] = []
-        # Wider types come first, so that all are aligned.
+        # Tensors of wider numbers come first, so that each begins at a multiple of its number's size.
         tensors: list[tuple[str, str, list[int], int]] = []
         if hashes is not None:
             tensors.append((HASHES, "I64", [len(hashes)], 8))
@@ -50,11 +50,15 @@ class RowFile:
         self._begin = 8 + len(encoded)
         self._file = path.open("wb")
         self._file.write(len(encoded).to_bytes(8, "little") + encoded)
-        # The rows are last; what is before them is written at the end.
+        # The rows come last in the file. The tensors before them are written when the file is closed.
         self._file.seek(self._begin + start)
 
     def write(self, rows: np.ndarray) -> None:
-        """Append rows [row, dimension], float32."""
+        """Append rows [row, dimension], float32.
+
+        Raises:
+            InputError: A value is too large for float16.
+        """
         largest = float(np.abs(rows).max(initial=0))
         highest = float(np.finfo(np.float16).max)
         if self._precision == "float16" and largest > highest:

@@ -1,4 +1,4 @@
-"""Save encoders: as stock modules if there are any with the same vectors, otherwise with the code of ours."""
+"""Save encoders: as stock modules if there are any with the same vectors, otherwise with the code of our modules."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from paranmt_hf.encoders.prefixes import PrefixLSTM
 from paranmt_hf.encoders.vocabulary import UNKNOWN
 from paranmt_hf.util.files import share_weights
 
-# The classes of ours that a model may name, as `file.Class`.
+# Our modules, by the names that `modules.json` has for them next to weights: `file.Class`.
 CLASSES: dict[str, type[nn.Module]] = {
     f"{kind.__module__.rpartition('.')[2]}.{kind.__name__}": kind
     for kind in (*OWN.values(), NgramEmbedding, Combination)
@@ -31,7 +31,7 @@ CLASSES: dict[str, type[nn.Module]] = {
 
 
 def save(model: SentenceTransformer, folder: Path | str) -> None:
-    """Write an encoder into a folder so that it loads everywhere."""
+    """Write an encoder into a folder so that sentence-transformers loads it with or without this package."""
     device = model.device
     try:
         model.to("cpu")
@@ -48,11 +48,11 @@ def saved_modules(model: SentenceTransformer) -> Iterator[None]:
     for module in model.modules():
         if isinstance(module, AverageEmbedding):
             module.keep_rows()
-        # How a tokenizer was loaded is no part of it: a copy has the bytes of the original.
+        # Drop the options by which a tokenizer was loaded, so that a copy of a model has the bytes of the original.
         loaded = getattr(getattr(getattr(module, "tokenizer", None), "tokenizer", None), "init_kwargs", {})
         loaded.pop("is_local", None)
         loaded.pop("local_files_only", None)
-    own = dict(model._modules)
+    replaced = dict(model._modules)
     stock = to_stock(model)
     model._modules.clear()
     model._modules.update({str(index): module for index, module in enumerate(stock)})
@@ -60,21 +60,22 @@ def saved_modules(model: SentenceTransformer) -> Iterator[None]:
         yield
     finally:
         model._modules.clear()
-        model._modules.update(own)
+        model._modules.update(replaced)
 
 
 def to_stock(modules: Iterable[nn.Module]) -> list[nn.Module]:
     """Convert the modules of an encoder to stock modules with the same vectors, as far as there are any.
 
-    A BLSTM averages its directions and then its words. Both are means, so they may change places: a stock `Dense` of
-    fixed weights averages the directions of the sentence vector. If the maximum is pooled they may not.
+    A BLSTM averages its directions and then its words. Both are means, so the order does not matter: the stock form
+    pools the words first, and a `Dense` module of fixed weights averages the directions of the sentence vector. With a
+    maximum over the words the order matters, so those modules stay.
     """
     stock = _without_prefixes(modules)
     first = stock[0]
     if isinstance(first, Combination):
         stock[0] = Combination([_without_prefixes(part) for part in first.parts], first.mode)  # type: ignore[arg-type]
     elif isinstance(first, WordEmbedding) and first.precision not in LARGEST:
-        # Rows of integers have no stock module.
+        # No stock module holds integer rows, so those stay ours.
         stock[0] = first.stock()
     if [described(module) for module in stock[2:]] == ["AverageDirections", "Pooling-mean"]:
         width = stock[2].get_embedding_dimension()  # type: ignore[operator]
@@ -84,39 +85,43 @@ def to_stock(modules: Iterable[nn.Module]) -> list[nn.Module]:
 
 
 def _without_prefixes(modules: Iterable[nn.Module]) -> list[nn.Module]:
+    """Return the modules with each `PrefixLSTM` replaced by the stock LSTM."""
     return [module.stock() if isinstance(module, PrefixLSTM) else module for module in modules]
 
 
 def from_stock(modules: Iterable[nn.Module]) -> list[nn.Module]:
-    """Undo `to_stock`; other modules are unchanged."""
-    own = list(modules)
-    first = own[0]
+    """Undo `to_stock`: convert the stock modules that it made to ours, and leave others unchanged."""
+    converted = list(modules)
+    first = converted[0]
     if isinstance(first, StaticEmbedding):
         table = WordEmbedding.from_stock(first)
         if table is not None and table.units[0] == UNKNOWN:
-            own[0] = table
-    mean = own[3] if len(own) == 4 else None
-    if isinstance(mean, Dense) and described(own[2]) == "Pooling-mean":
+            converted[0] = table
+    mean = converted[3] if len(converted) == 4 else None
+    if isinstance(mean, Dense) and described(converted[2]) == "Pooling-mean":
         width = mean.out_features
         plain = isinstance(mean.activation_function, nn.Identity) and not mean.bias and not mean.use_residual
         if plain and torch.equal(mean.linear.weight, _halves(width)):
-            own[2:] = [AverageDirections(width), Pooling(width, pooling_mode="mean")]
-    return own
+            converted[2:] = [AverageDirections(width), Pooling(width, pooling_mode="mean")]
+    return converted
 
 
 def _halves(width: int) -> torch.Tensor:
-    """Weights [width, 2 x width] that average dimension i of both directions."""
+    """Return the weights [width, 2 x width] that average dimension i of the two directions of a BLSTM."""
     return torch.eye(width).repeat(1, 2) / 2
 
 
 def add_code(folder: Path) -> None:
-    """Write the code of our modules next to the weights of a saved encoder, and refer to it in `modules.json`."""
+    """Write the code of our modules next to the weights of a saved encoder, and refer to it in `modules.json`.
+
+    Encoders of stock modules alone get no code.
+    """
     share_weights(folder)
     path = folder / "modules.json"
     entries = json.loads(path.read_text(encoding="utf8"))
-    own = [entry for entry in entries if entry["type"].startswith(f"{MODULES}.")]
-    for entry in own:
+    ours = [entry for entry in entries if entry["type"].startswith(f"{MODULES}.")]
+    for entry in ours:
         entry["type"] = entry["type"].removeprefix(f"{MODULES}.")
     path.write_text(json.dumps(entries, indent=2), encoding="utf8", newline="\n")
-    if own:
+    if ours:
         write_code(folder)

@@ -33,7 +33,7 @@ from paranmt_hf.hub.repository import Model
 from paranmt_hf.text.text_lists import list_of_texts
 from paranmt_hf.util.typed import read
 
-# Options of `encode` that the fast path takes.
+# Options of `encode` that `_encode_fast` accepts with any value.
 FAST_OPTIONS = {
     "prompt",
     "prompt_name",
@@ -45,7 +45,7 @@ FAST_OPTIONS = {
     "truncate_dim",
     "task",
 }
-# Those that it takes with this value only.
+# Options that it accepts with this value only.
 USUAL_VALUES = {
     "output_value": "sentence_embedding",
     "precision": "float32",
@@ -53,9 +53,10 @@ USUAL_VALUES = {
     "pool": None,
     "chunk_size": None,
 }
-CACHED = ("average", "_layered")  # Properties that hold weights or modules
+CACHED = ("average", "_layered")  # Cached properties that hold weights or modules
 
-# The threads of OpenMP do not survive a fork, and torch would wait for them: an LSTM would never return there.
+# The threads of OpenMP do not survive a fork, and torch would wait for them: in the child process an LSTM would never
+# return.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
 
@@ -71,20 +72,20 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
     - `push_to_hub`: publishes it with a full card.
 
     Attributes:
-        source: Where `load` found it; None if it was made otherwise.
+        source: The model that `load` found; None if it was made otherwise.
     """
 
     model_card_data_class = EncoderCardData
     _loaded: tuple[int, dict[str, Any]] | None = None  # Checksum of the weights, and settings, when it was loaded
 
     def encode(self, inputs: Any = None, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        """Encode sentences; arguments and result as `SentenceTransformer.encode`, within 1e-6.
+        """Encode sentences; arguments and result are those of `SentenceTransformer.encode`, vectors within 1e-6.
 
         Sentences may also be a generator, or a column of pandas, polars, pyarrow or datasets. Halves of surrogate
         pairs are read as U+FFFD.
 
-        On the CPU an averaging encoder averages thousands of sentences at once, whatever `batch_size` is, on as many
-        threads as torch uses. Its vectors are float32, and of no sentences [0, dimension].
+        On the CPU an averaging encoder ignores `batch_size`: it averages thousands of sentences at once, on as many
+        threads as torch uses. Its vectors are float32, [0, dimension] if there are no sentences.
         """
         if inputs is None and "sentences" in kwargs:
             # The argument's name in older releases.
@@ -100,22 +101,23 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
         return super().encode(inputs, *args, **kwargs)
 
     def preprocess(self, inputs: Any, prompt: str | None = None, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
-        """Preprocess texts as `SentenceTransformer.preprocess` does."""
+        """Preprocess texts; arguments and result are those of `SentenceTransformer.preprocess`."""
         if isinstance(self[0], WordEmbeddings):
-            # The stock module passes it to a tokenizer that does not take it, so queries could not be encoded.
+            # The stock module would pass `task` to a tokenizer that does not accept it, so `encode_query` would fail.
             kwargs.pop("task", None)
         return dict(super().preprocess(inputs, prompt=prompt, **kwargs))
 
     @property
     def composition(self) -> Composition | None:
-        """The composition of the encoder; None if it is not one of this package's encoders."""
+        """The parts of the encoder and how they are combined; None if it is not an encoder of this package."""
         return composition_of(self)
 
     @cached_property
     def average(self) -> StaticAverage | None:
-        """Averages of its tables on the CPU, which share its weights; None on other devices or without averages.
+        """The object that averages rows on the CPU, sharing the weights; None on other devices or without averages.
 
-        Concatenated if layers follow them.
+        If layers follow the averages of several parts, it concatenates these, so that each part's layers can read its
+        own.
         """
         composition = self.composition
         if composition is None or not composition.is_bag or self.device.type != "cpu":
@@ -128,12 +130,12 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
 
     @cached_property
     def _layered(self) -> Composition | None:
-        """The composition of an encoder with layers over its averages; None if the averages are its vectors."""
+        """The composition of an encoder with layers behind its averages; None if the averages are its vectors."""
         composition = self.composition
         return None if composition is None or composition.only_tables else composition
 
     def forget_average(self) -> None:
-        """Discard the cached average; needed if other tensors have replaced the weights."""
+        """Discard the cached average; call it after the tensors of the weights were replaced by others."""
         for name in CACHED:
             self.__dict__.pop(name, None)
 
@@ -142,7 +144,7 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
         found = 0
         for weight in self.parameters():
             values = weight.detach().cpu().flatten().view(torch.uint8).numpy()
-            # 1024 bytes are added up before their checksum.
+            # Each 1024 bytes are added up to 8, and the CRC is computed from these sums, which is faster.
             whole = len(values) // 1024 * 1024
             sums = values[:whole].view(np.uint64).reshape(-1, 1024 // 8).sum(axis=1)
             found = zlib.crc32(values[whole:], zlib.crc32(sums, found))
@@ -150,17 +152,20 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Those of `SETTINGS` as they are."""
+        """The settings of the whole encoder (see `SETTINGS`) with their current values, by name."""
         return {name: getattr(self, name) for name in SETTINGS}
 
     def remember_source(self, source: Model) -> None:
-        """Note where the encoder was loaded from, and what it was then."""
+        """Note the model that the encoder was loaded from, and its weights and settings at that time."""
         self.source = source
         self._loaded = (self.tensors_checksum(), self.settings)
 
     @property
     def revision(self) -> str:
-        """Revision of the encoder as it is: that of its source, or a checksum if it has none or was changed since."""
+        """Revision of the encoder as it is now.
+
+        That is the revision of its source, unless the encoder has none or was changed since; then it is a checksum.
+        """
         if self.source is not None and self._loaded == (self.tensors_checksum(), self.settings):
             return self.source.revision.removeprefix("sha256:")[:REVISION_DIGITS]
         digest = hashlib.sha256(json.dumps([repr(self), self.settings], default=str).encode())
@@ -175,9 +180,15 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
         return self._loaded is not None and self.tensors_checksum() == self._loaded[0]
 
     def stored_as(self, precision: str) -> SentenceEncoder:
-        """Round the rows of an averaging encoder to float32, float16, int8 or int4, as `save_pretrained` writes them.
+        """Return a copy of an averaging encoder whose rows are rounded, as `save_pretrained` will write them.
 
-        Rows that are trained afterwards are written as float32.
+        If they are trained afterwards, they are written as float32.
+
+        Args:
+            precision: float32, float16, int8 or int4.
+
+        Raises:
+            InputError: It is another kind of encoder, or int4 and the dimension is odd.
         """
         composition = self.composition
         if composition is None or not composition.is_bag:
@@ -199,13 +210,13 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
     def _load_with_module_classes(
         cls, model_name_or_path: str, module_classes: Mapping[str, type[nn.Module]], **kwargs: Any
     ) -> SentenceEncoder:
-        """Load a checkpoint, as the trainers of sentence-transformers do for the best one and to continue."""
+        """Load a checkpoint; the trainers of sentence-transformers call this to continue, and for the best one."""
         found = super()._load_with_module_classes(model_name_or_path, {**module_classes, **CLASSES}, **kwargs)
-        # The weights have the names that they have in a model that `load` gives.
+        # Convert as `load` does, so that the weights have the same names as in an encoder that `load` returns.
         return cls(modules=from_stock(found), device="cpu")
 
     def save(self, path: str, *args: Any, **kwargs: Any) -> None:
-        """Save as `SentenceTransformer.save` does: stock modules if possible, otherwise with our code."""
+        """Save as `SentenceTransformer.save` does: stock modules if possible, otherwise with the code of ours."""
         with saved_modules(self):
             super().save(path, *args, **kwargs)
         add_code(Path(path))
@@ -296,13 +307,13 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
         return super()._apply(*args, **kwargs)
 
     def train(self, mode: bool = True) -> SentenceEncoder:
-        """Switch between training and evaluation mode; weights may change in training mode."""
+        """Switch between training and evaluation mode; the cached average is discarded, because weights may change."""
         self.forget_average()
         return super().train(mode)
 
     @property
     def known_tokens(self) -> Callable[[list[str]], np.ndarray]:
-        """Function that counts the known units of each sentence; only averaging encoders have it."""
+        """Function that counts each sentence's units with a row; only averaging encoders on the CPU have it."""
         if self.average is None:
             raise AttributeError("only averaging encoders count their known tokens")
         return self.average.known_tokens
@@ -321,6 +332,7 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
         truncate_dim: int | None = None,
         **unused: Any,
     ) -> Any:  # noqa: ANN401
+        """Encode sentences with `average`, and the layers behind it; options as in `SentenceTransformer.encode`."""
         prompt = self._resolve_prompt(prompt, prompt_name)
         if prompt:
             sentences = [prompt + sentence for sentence in sentences]
@@ -342,7 +354,15 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
 
 
 def _through_layers(composition: Composition, vectors: np.ndarray) -> np.ndarray:
-    """Apply the layers after each average to its columns of `vectors` [sentence, sum of widths], and combine."""
+    """Apply the layers of each part to its average, and combine the results.
+
+    Args:
+        composition: The parts of the encoder.
+        vectors: Averages of the parts side by side [sentence, sum of widths].
+
+    Returns:
+        Sentence vectors [sentence, dimension].
+    """
     found = []
     begin = 0
     with torch.no_grad():

@@ -1,8 +1,8 @@
-"""The average of table rows on the CPU: the one implementation behind `StaticEncoder` and `SentenceEncoder`.
+"""Averages of table rows on the CPU: the one implementation behind `StaticEncoder` and `SentenceEncoder`.
 
-A few sentences are averaged one by one with numpy alone. Columns of many go through `column_average.py`, whose import
-(pyarrow, numba) takes longer than some thousand sentences do here. Both add the same rows in the same order in
-float32, so the vectors do not depend on which one was taken.
+A few sentences are averaged one by one with numpy alone. Many sentences go through `column_average.py`, whose imports
+(pyarrow, numba) take longer than averaging some thousand sentences one by one. Both add the same rows in the same
+order in float32, so the vectors do not depend on which one is used.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from paranmt_hf.text.tokens import TokenTable
 
 T = TypeVar("T")
-REMEMBERED_CHUNKS = 120_000  # Distinct chunks of text that are remembered
+REMEMBERED_CHUNKS = 120_000  # Maximum number of distinct chunks of text, or words, in a cache
 
 
 def normalize(vectors: np.ndarray) -> np.ndarray:
-    """Divide vectors [vector, dimension] by their lengths, in place; zeros stay zeros."""
+    """Divide vectors [vector, dimension] by their lengths, in place, and return them; zeros stay zeros."""
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-    # torch's smallest divisor when it normalises.
+    # The smallest divisor of `torch.nn.functional.normalize`.
     vectors /= np.maximum(lengths, 1e-12)[:, None]
     return vectors
 
 
 def _take(unused: list[T], make: Callable[[], T]) -> T:
-    """Take an object that no other thread uses, or make one.
+    """Remove an object that no thread uses from a list, or make a new one.
 
-    It is put back after use, but not after an error, when its caches may be incomplete.
+    The caller puts it back after use. After an error it does not, because the caches of the object may be incomplete.
     """
     try:
         return unused.pop()
@@ -46,10 +46,14 @@ def _take(unused: list[T], make: Callable[[], T]) -> T:
 
 
 class StaticAverage:
-    """Sentence vectors as the mean of the rows of their units (WORD, TRIGRAM, Sent2Vec); thread-safe.
+    """Computes sentence vectors as the mean of the rows of their units (WORD, TRIGRAM, Sent2Vec); thread-safe.
 
-    The tables split text in one way and share their memory: changes show at once. The means of several are combined by
-    `mode`, `add` or `concatenate`.
+    The tables are not copied, so changes of their rows show at once.
+
+    Args:
+        tables: The tables, which must split text in the same way.
+        mode: How the means of several tables are combined: `add` or `concatenate`.
+        remembered: Maximum number of tokens or chunks of text in the cache of each thread.
     """
 
     def __init__(
@@ -60,14 +64,19 @@ class StaticAverage:
         self._remembered = remembered
         widths = [table.rows.shape[1] for table in tables]
         self.dimension = widths[0] if mode == "add" else sum(widths)
-        # Characters that are averaged one by one before the columns' packages are imported.
+        # How many more characters are averaged one by one before it pays to import `column_average`.
         self._characters_left = 400_000
-        # Those that no thread uses.
+        # Objects that no thread is using.
         self._single: list[_SingleAverage] = []
         self._columns: list[ColumnAverage] = []
 
     def encode(self, sentences: Sequence[str], *, threads: int = 1) -> np.ndarray:
-        """Encode sentences into vectors [sentence, dimension], float32; zeros for a sentence without units."""
+        """Encode sentences into vectors [sentence, dimension], float32; zeros for a sentence without units.
+
+        Args:
+            sentences: The sentences.
+            threads: Maximum number of threads; each averages a block of thousands of sentences.
+        """
         vectors = np.empty((len(sentences), self.dimension), np.float32)
         if self._are_few(sentences):
             single = _take(self._single, lambda: _SingleAverage(self.tables, self.mode, self._remembered))
@@ -75,7 +84,7 @@ class StaticAverage:
             self._single.append(single)
             return vectors
 
-        # Sentences of a block, which one thread averages at once; most of its words occurred in it before.
+        # Number of sentences that one thread averages at once; in such a block most words occur more than once.
         size = 8192
 
         def fill(start: int) -> None:
@@ -102,7 +111,7 @@ class StaticAverage:
         return vectors
 
     def warm_up(self) -> None:
-        """Import and compile what columns of many sentences need, which happens at the first of them otherwise."""
+        """Import and compile now what many sentences need, instead of when the first of them are encoded."""
         self.encode_tokens(self._new_columns().tokens(["a b"]))
 
     def known_tokens(self, sentences: Sequence[str]) -> np.ndarray:
@@ -113,12 +122,17 @@ class StaticAverage:
         return counts
 
     def _new_columns(self) -> ColumnAverage:
+        """Make an object that averages many sentences at once."""
         from paranmt_hf.encoders.column_average import ColumnAverage
 
         return ColumnAverage(self.tables, self.mode, self._remembered)
 
     def _are_few(self, sentences: Sequence[str]) -> bool:
-        """Whether sentences are few enough to be averaged one by one: in characters, and the longest of them too."""
+        """Whether it is faster to average these sentences one by one than all at once.
+
+        That depends on the number of characters of all of them and of the longest one, and on whether numba was
+        imported.
+        """
         characters, longest = sum(map(len, sentences)), 4096
         if characters <= 1024 or (len(sentences) == 1 and characters <= longest):
             return True
@@ -129,7 +143,13 @@ class StaticAverage:
 
 
 class _SingleAverage:
-    """Averages one sentence at a time, with a cache of split chunks of text. Not safe for threads."""
+    """Averages one sentence at a time, and remembers how chunks of text are split. Not thread-safe.
+
+    Args:
+        tables: Tables of the encoder, which split text in the same way.
+        mode: How the means of several tables are combined: `add` or `concatenate`.
+        remembered: Maximum number of chunks in the cache.
+    """
 
     def __init__(self, tables: Sequence[AverageTable], mode: str, remembered: int) -> None:
         self._split = CUTTERS[tables[0].cut]
@@ -149,12 +169,13 @@ class _SingleAverage:
             out[index] = self._encode(sentence)
 
     def _encode(self, sentence: str) -> np.ndarray:
+        """Compute the vector of one sentence [dimension]."""
         tokens: list[str] = []
         for chunk in sentence.split(" "):
-            found = self._tokens_of.get(chunk)
-            if found is None:
-                found = self._tokens_of[chunk] = self._split(chunk)
-            tokens += found
+            chunk_tokens = self._tokens_of.get(chunk)
+            if chunk_tokens is None:
+                chunk_tokens = self._tokens_of[chunk] = self._split(chunk)
+            tokens += chunk_tokens
         vectors = [part.mean(tokens) for part in self._parts]
         if self._mode != "add":
             return np.concatenate(vectors) if len(vectors) > 1 else vectors[0]
@@ -164,55 +185,57 @@ class _SingleAverage:
 
 
 class _SingleWords:
-    """Averages the words of one sentence."""
+    """Averages the rows of one sentence's words."""
 
     def __init__(self, table: AverageTable) -> None:
         self._rows, self._ngrams = table.rows, table.vocabulary.ngrams
         self._row_of = table.vocabulary.row_of
 
     def mean(self, tokens: list[str]) -> np.ndarray:
-        """Mean of the tokens' rows [dimension]."""
+        """Compute the mean of the tokens' rows [dimension]."""
         get = self._row_of.get
         return self._mean_of([get(token, 0) for token in tokens])
 
     def _mean_of(self, rows: Sequence[int] | np.ndarray) -> np.ndarray:
+        """Compute the mean of these rows of the table [dimension]; zeros if there are none."""
         total: np.ndarray = np.add.reduce(self._rows.take(rows, axis=0), axis=0)
         total /= np.float32(max(len(rows), 1))
         return total
 
 
 class _SinglePieces(_SingleWords):
-    """Averages the words of one sentence, or their pieces; the rows of a word are cached."""
+    """Averages the rows of one sentence's words, or of their pieces; remembers the rows of each word."""
 
     def __init__(self, table: AverageTable) -> None:
         super().__init__(table)
         self._rows_of: dict[str, list[int]] = {}
 
     def mean(self, tokens: list[str]) -> np.ndarray:
-        """Mean of the rows of the tokens or of their pieces [dimension]."""
+        """Compute the mean of the rows of the tokens or their pieces [dimension]."""
         return self._mean_of(self._rows_in(tokens))
 
     def _rows_in(self, tokens: list[str]) -> list[int]:
-        """Rows of the units of all tokens, in order."""
+        """Return the rows of the units of all tokens, in order."""
         if len(self._rows_of) > REMEMBERED_CHUNKS:
             self._rows_of.clear()
         rows = list[int]()
         for token in tokens:
-            found = self._rows_of.get(token)
-            if found is None:
-                found = self._rows_of[token] = self._look_up(token)
-            rows += found
+            token_rows = self._rows_of.get(token)
+            if token_rows is None:
+                token_rows = self._rows_of[token] = self._look_up(token)
+            rows += token_rows
         return rows
 
     def _look_up(self, token: str) -> list[int]:
+        """Return the rows of the units of one token."""
         return rows_of_word(token, self._row_of)
 
 
 class _SingleNgrams(_SingleWords):
-    """Averages the words and n-grams of one sentence."""
+    """Averages the rows of one sentence's words and n-grams."""
 
     def mean(self, tokens: list[str]) -> np.ndarray:
-        """Mean of the rows of the known tokens and n-grams [dimension]."""
+        """Compute the mean of the rows of the known tokens and n-grams [dimension]."""
         assert self._ngrams is not None
         get = self._row_of.get
         rows = np.array([get(token, 0) for token in tokens], np.int32)
@@ -220,15 +243,15 @@ class _SingleNgrams(_SingleWords):
 
 
 class _SingleTrigrams(_SinglePieces):
-    """Averages the trigrams of one sentence; the rows in a word are cached."""
+    """Averages the rows of one sentence's character trigrams; remembers the rows inside each word."""
 
     def mean(self, tokens: list[str]) -> np.ndarray:
-        """Mean of the rows of the trigrams in the words, then of those across two words [dimension]."""
+        """Compute the mean of the rows of the trigrams in the words, and of those across two words [dimension]."""
         rows, get = self._rows_in(tokens), self._row_of.get
         inside = len(rows)
         rows += [get(f"{left[-1]} {right[0]}", 0) for left, right in pairwise(tokens)]
         vectors = self._rows.take(rows, axis=0)
-        # First inside each word, as in columns: sums of float32 depend on the order.
+        # Add the rows inside each word first, as `column_average.py` does: sums of float32 depend on the order.
         terms = np.empty((len(tokens) + len(rows) - inside, vectors.shape[1]), np.float32)
         begin = 0
         for index, token in enumerate(tokens):
@@ -240,10 +263,11 @@ class _SingleTrigrams(_SinglePieces):
         return total
 
     def _look_up(self, token: str) -> list[int]:
+        """Return the rows of the trigrams in one token and the blanks around it."""
         return [self._row_of.get(trigram, 0) for trigram in trigrams_in(token)]
 
 
-# The average of one sentence for each kind of table.
+# The class that averages one sentence, by the kind of the table's units; `piece` is for words with pieces.
 SINGLE: dict[str, type[_SingleWords]] = {
     "word": _SingleWords,
     "piece": _SinglePieces,

@@ -1,4 +1,4 @@
-"""The numpy-only encoder of averaging models."""
+"""An encoder for averaging models that needs numpy alone."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 class StaticEncoder(WithCalibration):
     """Encodes sentences with numpy alone: WORD, TRIGRAM, their combinations, and Sent2Vec.
 
-    The vectors are those of `load`, to the last bit. Nothing here imports torch, so the first vector of a new process
-    takes 0.3 seconds. It is safe for threads, and cheap to copy to other processes.
+    The vectors equal those of `load` to the last bit. Nothing here imports torch, so the first vector of a new process
+    takes 0.3 seconds. It is thread-safe, and cheap to copy to other processes.
 
     Args:
         tables: The tables of the encoder.
-        mode: How their means are combined: `add` or `concatenate`.
-        settings: Of the whole encoder; see `model_folder.SETTINGS`.
-        source: Folder or Hub id; None if it was not loaded.
+        mode: How the means of several tables are combined: `add` or `concatenate`.
+        settings: Settings of the whole encoder; see `model_folder.SETTINGS`.
+        source: The model that it was loaded from; None if it was not loaded.
     """
 
     def __init__(
@@ -50,9 +50,12 @@ class StaticEncoder(WithCalibration):
         """Load an averaging encoder.
 
         Args:
-            name: Folder, Hub id, or what `locate` found; `small`, or None, is the small encoder of the package,
-                `base` the larger one.
+            name: Folder, Hub id, or what `locate` found; `small`, or None, is the small encoder of the package, `base`
+                the larger one.
             revision: Branch, tag or commit on the Hub.
+
+        Raises:
+            InputError: It is another kind of encoder.
         """
         model = locate(name, revision)
         found = cls.read(model)
@@ -91,16 +94,17 @@ class StaticEncoder(WithCalibration):
         Args:
             sentences: The sentences, or a single one; also a generator, or a column of pandas, polars, pyarrow or
                 datasets. Halves of surrogate pairs are read as U+FFFD.
-            prompt_name: Name of a prompt of the model to put before each sentence; its default one if left out.
+            prompt_name: Name of a prompt of the model to put before each sentence; the model's default one if left
+                out.
             prompt: Text to put before each sentence, instead of a prompt of the model.
             normalize_embeddings: Whether to give vectors a length of 1.
-            truncate_dim: Number of dimensions to keep; as the model says if left out.
+            truncate_dim: Number of dimensions to keep; that of the model's settings if left out, or else all.
             threads: Number of threads, for more than some thousand sentences.
-            batch_size: Has no effect, because sentences need no batches; for programs that give it to other encoders.
-            show_progress_bar: Has no effect, likewise.
+            batch_size: Has no effect, because sentences need no batches; for programs that pass it to any encoder.
+            show_progress_bar: Has no effect; for programs that pass it to any encoder.
 
         Returns:
-            Vectors [sentence, dimension], float32; [dimension] of a single sentence.
+            Vectors [sentence, dimension], float32; [dimension] for a single sentence.
         """
         texts = list_of_texts([sentences] if isinstance(sentences, str) else sentences, "sentences")
         if prompt is None:
@@ -117,27 +121,29 @@ class StaticEncoder(WithCalibration):
         return self._truncated(self._average.encode_tokens(tokens), None)
 
     def known_tokens(self, sentences: Iterable[str]) -> np.ndarray:
-        """Count the units of each sentence that have their own row [sentence]."""
+        """Count the units of each sentence that have their own row [sentence], int64."""
         return self._average.known_tokens(list_of_texts(sentences, "sentences"))
 
     def warm_up(self) -> None:
-        """Load the compiled loops, a second that the first many sentences take longer otherwise."""
+        """Load the compiled loops, which takes a second; otherwise the first call with many sentences does it."""
         self._average.warm_up()
 
     @property
     def splits_words(self) -> bool:
-        """Whether its tokens are those of `text/definitions.py`, so that `encode_tokens` can be used."""
+        """Whether its words are those of `text/definitions.py`, so that `encode_tokens` can be used."""
         return self._average.tables[0].cut == "words"
 
     def similarity(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Similarity of each vector of `first` and each of `second`, by the model's function (cosine by default).
+        """Compute the similarity of each vector of `first` to each of `second`, by default the cosine.
+
+        The settings of the model may name another function.
 
         Args:
             first: Vectors [first, dimension], or a single one [dimension].
             second: Vectors [second, dimension], or a single one [dimension].
 
         Returns:
-            Similarities [first, second]; of distances the negative.
+            Similarities [first, second]; if the function is a distance, its negative.
         """
         rows, columns = np.atleast_2d(first), np.atleast_2d(second)
         name = self.settings.get("similarity_fn_name", "cosine")
@@ -149,7 +155,11 @@ class StaticEncoder(WithCalibration):
         return rows @ columns.T
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write the model into a folder: its original files, and the code that other libraries need."""
+        """Write the model into a folder: its original files, and the code of our modules that other libraries need.
+
+        Raises:
+            InputError: The encoder was not read from a folder.
+        """
         if self.source is None:
             raise InputError("this encoder was not read from a folder, so there are no files to save")
         copy_model(self.source, Path(folder))
@@ -175,7 +185,7 @@ class StaticEncoder(WithCalibration):
         return StaticEncoder, (self._average.tables, self._average.mode, self.settings, self.source)
 
     def _named_prompt(self, name: str | None) -> str:
-        """Find a prompt of the model, the default one for None."""
+        """Return the text of a prompt of the model by its name; None stands for the default prompt, if any."""
         prompts = {"query": "", "document": "", **self.settings.get("prompts", {})}
         name = self.settings.get("default_prompt_name") if name is None else name
         if name is not None and name not in prompts:
@@ -183,5 +193,6 @@ class StaticEncoder(WithCalibration):
         return prompts.get(name, "")
 
     def _truncated(self, vectors: np.ndarray, dimensions: int | None) -> np.ndarray:
+        """Return the first dimensions of vectors [sentence, dimension]; None takes the number of the settings."""
         cut = self.settings.get("truncate_dim") if dimensions is None else dimensions
         return vectors if cut is None else vectors[:, :cut]

@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.config import UnitKind
 
 UNKNOWN = "[UNK]"
-# The ways in which encoders split text into words: by `text/definitions.py`, or at white space only.
+# Functions that split text into words, by name: as `text/definitions.py` does, or at white space only.
 CUTTERS: dict[str, Callable[[str], list[str]]] = {"words": cut_chunk, "blanks": blank_tokens}
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The units of one kind that have a row."""
+    """The units of one kind that have a row in the table of an encoder."""
 
     kind: UnitKind  # Words, words with their n-grams, or character trigrams
-    # The unit of each row; row 0 is `[UNK]`, which every unit without a row shares. Of words some may be pieces, such
-    # as `##ing`, of which words without a row are made.
+    # The unit of each row. Row 0 is `[UNK]`, which all units without a row share. Among words there may be pieces,
+    # such as `##ing`, from which words without a row are put together.
     units: list[str]
-    # The n-grams that have a row behind those of the units, where the kind is `ngram`
+    # The n-grams, whose rows follow those of the units; None unless the kind is `ngram`
     ngrams: NgramTable | None = None
 
     def __post_init__(self) -> None:
@@ -42,7 +42,7 @@ class Vocabulary:
 
     @cached_property
     def row_of(self) -> dict[str, int]:
-        """Row of each unit."""
+        """The row of each unit, by the unit."""
         return {unit: row for row, unit in enumerate(self.units)}
 
     @cached_property
@@ -53,31 +53,42 @@ class Vocabulary:
 
 @dataclass(frozen=True, eq=False)
 class AverageTable:
-    """The table of one averaging encoder."""
+    """The table of one averaging encoder, or of one part of a combination."""
 
-    vocabulary: Vocabulary  # What has a row
-    rows: np.ndarray  # Vectors [row, dimension], float32; behind those of the units the rows of the n-grams
+    vocabulary: Vocabulary  # The units of its rows
+    rows: np.ndarray  # Vectors [row, dimension], float32: those of the units, then those of the n-grams
     cut: str = "words"  # How text is split into words, a name in `CUTTERS`
 
 
 def trigrams_in(word: str) -> list[str]:
-    """List the character trigrams in a word with the blanks around it, one for each character."""
+    """Return the character trigrams in a word with the blanks around it, one for each character."""
     line = f" {word} "
     return [line[start : start + 3] for start in range(len(word))]
 
 
 def most_frequent(kind: UnitKind, counts: Counter[str], size: int, *, min_count: int = 1) -> Vocabulary:
-    """Keep the `size` most frequent units; equally frequent ones in the order of their characters."""
+    """Make a vocabulary of the `size` most frequent units; equally frequent ones are in the order of their characters.
+
+    Args:
+        kind: Kind of the units.
+        counts: How often each unit occurs.
+        size: Maximum number of units besides the unknown one.
+        min_count: Units that occur less often are left out.
+    """
     kept = [unit for unit, count in counts.items() if count >= min_count and unit != UNKNOWN]
     kept.sort(key=lambda unit: (-counts[unit], unit))
     return Vocabulary(kind, [UNKNOWN, *kept[:size]])
 
 
 def pieces_of(counts: Counter[str], size: int) -> list[str]:
-    """Choose at most `size` pieces of words: the characters of a text, then the most frequent endings of its words.
+    """Choose pieces of words: the characters of a text, then the most frequent endings of its words.
 
-    `counts` has the frequency of each word; an ending counts once for each distinct word. Characters get an eighth of
-    the rows, each with and without the prefix, so that nearly every word can be read as pieces.
+    An ending counts once for each distinct word. Characters get an eighth of the pieces, each with and without the
+    prefix `##`, so that nearly every word can be put together from pieces.
+
+    Args:
+        counts: How often each word occurs.
+        size: Maximum number of pieces.
     """
     characters = Counter[str]()
     endings = Counter[str]()

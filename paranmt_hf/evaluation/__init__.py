@@ -1,1 +1,1 @@
-"""Evaluate sentence encoders the way the papers do, and the way MTEB does."""
+"""Evaluate sentence encoders as the papers do, and as MTEB does."""

@@ -23,7 +23,7 @@ BaselineName = Literal["bleu", "meteor"]
 
 
 def baseline(name: BaselineName) -> PairSimilarity:
-    """Create a baseline by name."""
+    """Create the baseline `bleu` or `meteor`."""
     if name == "bleu":
         return Bleu()
     if name == "meteor":
@@ -32,20 +32,20 @@ def baseline(name: BaselineName) -> PairSimilarity:
 
 
 class Bleu:
-    """Sentence BLEU, the mean of both directions.
+    """A measure of sentence pairs: the mean of sacrebleu's sentence BLEU in both directions.
 
-    sacrebleu's: n-grams up to four words, of a shorter sentence only those it has (effective order), exponential
-    smoothing.
+    N-grams have up to four words; a shorter sentence counts with the n-grams that it has (effective order). Smoothing
+    is exponential.
     """
 
     def __init__(self) -> None:
         sacrebleu = require("sacrebleu", "evaluate")
-        # The tokens are ours, so sacrebleu must not cut them again.
+        # Sentences are cut into tokens here, so sacrebleu must not cut them again.
         self._bleu = sacrebleu.BLEU(tokenize="none", effective_order=True, smooth_method="exp")
         self.notes = ("BLEU: sentence BLEU, effective order, exponential smoothing, mean of both directions.",)
 
     def similarities(self, left: list[str], right: list[str]) -> np.ndarray:
-        """Compute BLEU of every pair [pair], in [0, 1]."""
+        """Compute the BLEU of each pair [pair], in [0, 1]."""
 
         @cache
         def tokens(sentence: str) -> str:
@@ -58,11 +58,15 @@ class Bleu:
 
 
 class Meteor:
-    """METEOR, the mean of both directions.
+    """A measure of sentence pairs: the mean of nltk's METEOR in both directions, with nltk's parameters.
 
-    nltk's, with its parameters (recall weighs nine times as much as precision): words match that are equal, then those
-    with equal Porter stems, then synonyms. Synonyms need nltk's WordNet, which nothing here downloads; without it the
-    other two stages run. `stages` and `notes` say which did.
+    Recall weighs nine times as much as precision. Words are matched in stages: equal words, then words with equal
+    Porter stems, then synonyms. Synonyms need nltk's WordNet, which is never downloaded here; without it, only the
+    first two stages run.
+
+    Attributes:
+        stages: Names of the stages that run.
+        notes: Sentences for the results, which name the stages too.
     """
 
     def __init__(self) -> None:
@@ -75,25 +79,25 @@ class Meteor:
             "METEOR: nltk's; the paper's is that of Denkowski & Lavie 2014. Mean of both directions; stages: "
             f"{', '.join(self.stages)}.",
         )
-        # The same words occur again and again; stemming and looking them up takes most of the time.
+        # Stemming and looking up words takes most of the time, and the same words occur again and again.
         self._stemmer = SimpleNamespace(stem=lru_cache(maxsize=None)(PorterStemmer().stem))
         find = (lambda word: []) if wordnet is None else wordnet.synsets
         self._wordnet = SimpleNamespace(synsets=lru_cache(maxsize=None)(find))
 
     def similarities(self, left: list[str], right: list[str]) -> np.ndarray:
-        """Compute METEOR of every pair [pair], in [0, 1]."""
+        """Compute the METEOR of each pair [pair], in [0, 1]."""
         tokens = lru_cache(maxsize=None)(words)
         return _both_directions(lambda one, other: self.one_direction(tokens(one), tokens(other)), left, right)
 
     def one_direction(self, hypothesis: Sequence[str], reference: Sequence[str]) -> float:
-        """Compute METEOR of the words of a hypothesis against those of a reference, in [0, 1]."""
+        """Compute the METEOR of a hypothesis, given by its words, against a reference, in [0, 1]."""
         from nltk.translate.meteor_score import single_meteor_score
 
         return float(single_meteor_score(reference, hypothesis, stemmer=self._stemmer, wordnet=self._wordnet))
 
 
 def find_wordnet() -> Any:  # noqa: ANN401 - nltk's reader
-    """Find the WordNet of nltk's data (`python -m nltk.downloader wordnet`); None if it is not installed."""
+    """Open the WordNet of nltk's data (`python -m nltk.downloader wordnet`); None if it is not installed."""
     import nltk
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
@@ -103,12 +107,13 @@ def find_wordnet() -> Any:  # noqa: ANN401 - nltk's reader
         except LookupError:
             continue
         with warnings.catch_warnings():
-            # Words of other languages than English need another corpus.
+            # The reader warns that it lacks the corpus for other languages than English, which is not needed.
             warnings.simplefilter("ignore")
             return WordNetCorpusReader(folder, omw_reader=None)
     return None
 
 
 def _both_directions(score: Callable[[str, str], float], left: list[str], right: list[str]) -> np.ndarray:
+    """Compute the mean of the scores of each pair in both directions [pair], float64."""
     means = [(score(one, other) + score(other, one)) / 2 for one, other in zip(left, right, strict=True)]
     return np.array(means, np.float64)

@@ -1,8 +1,8 @@
-"""The contrast set: is a paraphrase closer than a sentence with similar words and another meaning?
+"""Evaluate encoders on the contrast set: is a paraphrase closer than a sentence with similar words, but other meaning?
 
-Each triple is a sentence, a paraphrase and another sentence, which differs from the first in a number, a negation, a
-name or a direction. Most paraphrases share fewer words with the sentence than the other one does, so a model that
-counts common words is right in far less than half of them. Not in the papers.
+A triple is a sentence, a paraphrase of it, and another sentence that differs from the first in a number, a negation, a
+name or a direction. Most paraphrases share fewer words with the sentence than the other sentence does. A model that
+counts common words is therefore right in far less than half of the triples. Not in the papers.
 """
 
 from __future__ import annotations
@@ -24,12 +24,20 @@ from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.hub.repository import ASSETS
 
 COLUMNS = ("kind", "sentence", "paraphrase", "other")
-ALL = "all"
+ALL = "all"  # Name of the row of all triples together
 
 
 @dataclass(frozen=True)
 class Triples:
-    """Sentences, a paraphrase of each, and another sentence that differs in a kind such as `number` [triple]."""
+    """Triples of a sentence, a paraphrase of it, and another sentence with similar words and another meaning.
+
+    Attributes:
+        name: Name of the set, that of its file.
+        kinds: How the other sentence differs, such as `number` [triple].
+        sentences: First sentences [triple].
+        paraphrases: Their paraphrases [triple].
+        others: The other sentences [triple].
+    """
 
     name: str
     kinds: list[str]
@@ -39,15 +47,15 @@ class Triples:
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of its content."""
+        """SHA-256 of kinds and sentences, in hexadecimal."""
         rows = zip(self.kinds, self.sentences, self.paraphrases, self.others, strict=True)
         return hashlib.sha256("\n".join("\t".join(row) for row in rows).encode()).hexdigest()
 
 
 def read_triples(path: str | Path | None = None) -> Triples:
-    """Read triples from a file with the columns kind, sentence, paraphrase and other; by default those of the package.
+    """Read triples from a table with the columns kind, sentence, paraphrase and other.
 
-    The file may have any format of tables (docs/formats.md).
+    The table may have any format of docs/formats.md. Without a path, the triples of this package are read.
     """
     table = open_table(ASSETS / "contrast" / "contrast.tsv" if path is None else path, COLUMNS)
     known = by_spelling(table.names)
@@ -68,8 +76,8 @@ def read_triples(path: str | Path | None = None) -> Triples:
 def evaluate_contrast(models: Models, *, data: str | Path | None = None) -> Evaluation:
     """Measure how often a paraphrase is closer than a sentence with similar words and another meaning.
 
-    A paraphrase that is as close as the other sentence is not closer. Next to this share stands the mean difference of
-    the two cosines, in [-2, 2].
+    The main score of a kind of triples is the share whose paraphrase is closer; if both sentences are equally close,
+    the paraphrase is not closer. A second score is the mean difference of the two cosines, in [-2, 2].
 
     Args:
         models: Folders or Hub ids of encoders; `small` and `base` are those of the package.
@@ -93,7 +101,7 @@ def evaluate_contrast(models: Models, *, data: str | Path | None = None) -> Eval
 
 
 def _rows(model: NamedModel, triples: Triples) -> list[Row]:
-    """The share of triples of each kind, and of all, whose paraphrase is closer."""
+    """Compute the scores of a model on the triples of each kind, and on all triples."""
     left = [*triples.sentences, *triples.sentences]
     right = [*triples.paraphrases, *triples.others]
     values = pair_similarities(model.load(), left, right, triples.name).values
@@ -101,15 +109,15 @@ def _rows(model: NamedModel, triples: Triples) -> list[Row]:
     kinds = np.array(triples.kinds)
     parts = {kind: differences[kinds == kind] for kind in dict.fromkeys(triples.kinds)} | {ALL: differences}
     rows = []
-    for kind, own in parts.items():
-        closer = int((own > 0).sum())
-        figures = {"closer": closer / len(own), "cosine_difference": float(own.mean())}
-        rows.append(Row(name=kind, values=figures, items=len(own), interval=wilson_interval(closer, len(own))))
+    for kind, part in parts.items():
+        closer = int((part > 0).sum())
+        figures = {"closer": closer / len(part), "cosine_difference": float(part.mean())}
+        rows.append(Row(name=kind, values=figures, items=len(part), interval=wilson_interval(closer, len(part))))
     return rows
 
 
 def wilson_interval(count: int, total: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a proportion (Wilson 1927), which is valid near 0 and 1 too.
+    """Compute Wilson's 95 % interval of the proportion `count / total` (Wilson 1927), which is valid near 0 and 1 too.
 
     >>> [round(bound, 3) for bound in wilson_interval(5, 10)]
     [0.237, 0.763]

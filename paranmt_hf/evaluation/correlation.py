@@ -1,4 +1,4 @@
-"""Pearson's and Spearman's correlation and their uncertainty, in numpy."""
+"""Compute Pearson's and Spearman's correlation, and a confidence interval of Pearson's, in numpy."""
 
 from __future__ import annotations
 
@@ -9,17 +9,24 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.wording import brief
 
-RESAMPLES = 1000  # Resamples of a bootstrap interval
+RESAMPLES = 1000  # Default number of resamples for a bootstrap interval
 
 
 def pearson(left: Sequence[float] | np.ndarray, right: Sequence[float] | np.ndarray) -> float:
-    """Pearson's product-moment correlation."""
+    """Compute Pearson's product-moment correlation, in [-1, 1].
+
+    Raises `InputError` if the correlation does not exist: for fewer than two pairs, numbers that are not finite, or
+    sides of equal values or of different lengths.
+    """
     x, y = _standardised(left, right)
     return float(np.clip(np.mean(x * y), -1, 1))
 
 
 def spearman(left: Sequence[float] | np.ndarray, right: Sequence[float] | np.ndarray) -> float:
-    """Spearman's rank correlation; equal values share the average of their ranks."""
+    """Compute Spearman's rank correlation, in [-1, 1]; equal values share the mean of their ranks.
+
+    Raises `InputError` where `pearson` does.
+    """
     from scipy.stats import rankdata
 
     return pearson(*map(rankdata, _checked(left, right)))
@@ -33,10 +40,22 @@ def bootstrap_interval(
     seed: int = 1,
     block: int = 4_000_000,
 ) -> tuple[float, float]:
-    """95 % percentile bootstrap interval of Pearson's correlation, over pairs drawn with replacement.
+    """Compute the 95 % percentile bootstrap interval of Pearson's correlation.
 
-    Resamples in which a side is constant have no correlation and are left out; they only occur with a few pairs. The
-    weights [resample, pair] that are computed at once stay below `block` numbers, whatever the size of the data.
+    Resamples in which a side is constant have no correlation and are left out; they only occur with few pairs.
+
+    Args:
+        left: First values of the pairs.
+        right: Second values of the pairs.
+        resamples: Number of resamples; each draws as many pairs as there are, with replacement.
+        seed: Seed of the drawing.
+        block: About how many drawn pairs are in memory at once, of all resamples together.
+
+    Returns:
+        Lower and upper bound of the interval.
+
+    Raises:
+        InputError: The correlation does not exist, or a side is constant in every resample.
     """
     x, y = _standardised(left, right)
     generator = np.random.default_rng(seed)
@@ -51,20 +70,26 @@ def bootstrap_interval(
 
 
 def _resampled(moments: np.ndarray, resamples: int, generator: np.random.Generator) -> np.ndarray:
-    """Correlations of resamples [resample], from the moments [pair, 5]; those without variance are dropped."""
+    """Draw resamples, and compute their correlations [resample]; resamples without variance are left out.
+
+    Args:
+        moments: x, y, x², y² and xy of each pair [pair, 5], where x and y have variance 1.
+        resamples: Number of resamples.
+        generator: Random numbers.
+    """
     pairs = len(moments)
     drawn = generator.integers(pairs, size=(resamples, pairs)) + np.arange(resamples)[:, None] * pairs
     weights = np.bincount(drawn.ravel(), minlength=resamples * pairs).reshape(resamples, pairs)
     x, y, xx, yy, xy = (weights @ moments / pairs).T
     x_variance, y_variance = xx - x * x, yy - y * y
-    # Less, of values that were scaled to variance 1, is nothing but rounding.
+    # A smaller variance is rounding, because the variance of all pairs is 1.
     valid = np.minimum(x_variance, y_variance) > 1e-12
     values = (xy - x * y)[valid] / np.sqrt(x_variance[valid] * y_variance[valid])
     return np.clip(values, -1, 1)
 
 
 def _checked(left: Sequence[float] | np.ndarray, right: Sequence[float] | np.ndarray) -> list[np.ndarray]:
-    """Reject values that have no correlation; returns both sides [pair], float64."""
+    """Return both sides as arrays [pair], float64; raises `InputError` if they have no correlation."""
     arrays = []
     for side, values in (("first", left), ("second", right)):
         try:
@@ -89,7 +114,8 @@ def _standardised(left: Sequence[float] | np.ndarray, right: Sequence[float] | n
     """Scale both sides to mean 0 and variance 1."""
     scaled = []
     for array in _checked(left, right):
-        # The scale first, so that the squares of very large or very small values neither overflow nor vanish.
+        # Values are scaled before they are squared, so that squares of large values do not overflow, and squares of
+        # small values do not vanish.
         centred = array / np.abs(array).max()
         centred -= centred.mean()
         centred /= np.abs(centred).max()

@@ -36,32 +36,29 @@ Models = AnyModel | Sequence[AnyModel] | Mapping[str, AnyModel]
 
 @dataclass(frozen=True)
 class NamedModel:
-    """A model to evaluate, located but not loaded: an encoder, a measure of pairs, or the files of an encoder.
-
-    `weights` is the checksum of its weights; None for what was not loaded from files.
-    """
+    """A model to evaluate, with its name; an encoder that is given by its files is not loaded yet."""
 
     name: str
-    model: Any
-    weights: str | None = None
+    model: Any  # An encoder, a measure of pairs, or the files of an encoder (`Model`)
+    weights: str | None = None  # Checksum of the weights; None for a model that does not come from files
 
     def load(self) -> Any:  # noqa: ANN401 - an encoder, or a measure of pairs
-        """Load the model."""
+        """Return the model, which is loaded if it is given by its files."""
         if not isinstance(self.model, Model):
             return self.model
-        # Baselines and averages need no torch.
+        # Imported here, because this imports torch, which baselines and averages do not need.
         from paranmt_hf.encoders.loading import load
 
         return load(self.model)
 
     @property
     def identity(self) -> dict[str, Any] | None:
-        """What its vectors depend on, as JSON values; None for what was not loaded from files."""
+        """What the model's vectors depend on, as JSON values; None for a model that does not come from files."""
         if self.weights is None:
             return None
         if isinstance(self.model, Model):
             return {"revision": self.model.revision}
-        # An encoder that was loaded may have been changed since.
+        # An encoder in memory may have been changed since it was loaded, so its own revision counts.
         revision = getattr(self.model, "revision", None) or self.model.source.revision
         return {"revision": revision, "settings": getattr(self.model, "settings", None)}
 
@@ -74,9 +71,23 @@ def find_models(
     averages: WordWeighting | None = None,
     sentences: Iterable[str] = (),
 ) -> list[NamedModel]:
-    """Find all models before the first evaluation, so that a wrong name costs no finished result.
+    """Find all models to evaluate.
 
-    Of `vectors` those of the words of `sentences` are read.
+    This is done before the first evaluation, so that a wrong name costs no finished result.
+
+    Args:
+        models: Encoders by folder or Hub id, encoders and measures of pairs as objects, or a mapping of names to
+            these.
+        baselines: Names of baselines.
+        vectors: Files of word vectors; their averages are models.
+        averages: How the words of these averages are weighted.
+        sentences: Sentences that will be encoded; only the vectors of their words are read from `vectors`.
+
+    Returns:
+        The models, then the baselines, then the averages.
+
+    Raises:
+        InputError: There is nothing to evaluate, or a model is not found.
     """
     given = _listed(models)
     if not given and not baselines and not vectors:
@@ -99,7 +110,7 @@ def find_models(
 
 
 def _listed(models: Models) -> list[tuple[str | None, AnyModel]]:
-    """The models, each with the name that a mapping gives it."""
+    """Return the models, each with the name that a mapping gives it, or None without a mapping."""
     if isinstance(models, Mapping):
         return list(models.items())
     if isinstance(models, str | Path | PairSimilarity) or hasattr(models, "encode"):
@@ -126,15 +137,15 @@ def evaluate(
             encoders, objects with `similarities(left, right)`, and a mapping of names to models.
         data: Folders with STS sets (SentEval's layout), with SICK or PIT 2015, TSV files, Hub ids, or `sample` (40
             pairs of the package).
-        baselines: Measures of the papers that are evaluated too.
+        baselines: Baselines of the papers, BLEU and METEOR, that are evaluated too.
         vectors: Files of word vectors whose averages are evaluated too.
         averages: How the words of these averages are weighted.
         tables: Tables of the papers that are printed too: paragram (22 sets, arXiv:1511.08198), sent2vec (STS 2014
             and SICK, arXiv:1703.02507).
-        bootstrap: Resamples of the pairs for the 95 % interval of each Pearson's r; 0 for no interval.
+        bootstrap: Number of resamples of the pairs for the 95 % interval of each Pearson's r; 0 for no interval.
         speed: Measure how fast encoders are, which cards of published models show.
-        stored: Also evaluate averaging encoders with rows stored in these precisions, float16, int8 or int4; cards
-            show what that costs.
+        stored: Precisions, float16, int8 or int4, in which averaging encoders are evaluated too, with the rows of
+            their tables stored in them; cards show what that costs.
 
     Returns:
         The results of the models, then those of the baselines, then those of the averages, in their order.
@@ -164,7 +175,7 @@ def evaluate(
 
 
 def encoder_speed(encoder: Any, sentences: Sequence[str]) -> Speed | None:  # noqa: ANN401
-    """Measure the speed of an encoder on one CPU core; None for a baseline, or for few sentences."""
+    """Measure the speed of an encoder on the CPU; None for a model that is no encoder, or for too few sentences."""
     source, device = getattr(encoder, "source", None), getattr(encoder, "device", None)
     if source is None:
         return None
@@ -190,7 +201,7 @@ def transfer(
     Args:
         models: Folders or Hub ids of encoders; `small` and `base` are those of the package.
         data: Folder with the tasks' files in SentEval's layout.
-        tasks: Names of tasks; all that are in the folder if left out.
+        tasks: Names of the tasks to evaluate; all that are in the folder if left out.
         vectors: Files of word vectors whose averages are evaluated too.
         averages: How the words of these averages are weighted.
         config: Folds and seed.

@@ -1,4 +1,4 @@
-"""STS as an evaluator of sentence-transformers: during training, and in the model card.
+"""An evaluator for sentence-transformers that runs STS during training and writes into the model card.
 
 Importing this module imports sentence-transformers.
 """
@@ -26,20 +26,26 @@ logger = logging.getLogger(__name__)
 
 
 class StsEvaluator(BaseEvaluator):
-    """Evaluates a model on STS; for `SentenceTransformerTrainer(evaluator=...)` and by itself.
+    """An evaluator of models on STS, for `SentenceTransformerTrainer(evaluator=...)` or to be called directly.
 
-    The metrics are, of each year, the papers' mean of Pearson's r over the datasets (`sts12_mean`) and MTEB's
-    Spearman over all pairs (`sts12_spearman`), and `mean`, the mean of the yearly means; of a set that stands alone,
-    Pearson and Spearman (`stsb_test_pearson`). The primary metric, by which checkpoints are chosen, is Pearson on the
-    development set; where that is absent the mean; where there are no years the first set's Pearson. Choose a
-    checkpoint with `development=True`: a test set must not take part in it.
+    Its metrics are:
 
-    A model that gives a vector that is not finite, or the same vector to all, stops the training with an `InputError`.
+    - for each year, the mean of Pearson's r over the datasets, as in the papers (`sts12_mean`), and Spearman's rho
+      over all pairs, as in MTEB (`sts12_spearman`);
+    - `mean`, the mean of the yearly means;
+    - for each set that belongs to no year, Pearson's r and Spearman's rho (`stsb_test_pearson`).
+
+    The primary metric, by which checkpoints are chosen, is Pearson's r on the development set. Without this set it is
+    `mean`, and without years Pearson's r on the first set. To choose a checkpoint, use `development=True`: a test set
+    must not take part in the choice.
+
+    A model that gives a vector that is not finite, or the same vector to all sentences, stops the training with an
+    `InputError`.
 
     Args:
         data: Location of the data, see `read_sts`; or the sets themselves.
-        development: Evaluate on the papers' development set alone, the 250 pairs of STS 2017 track 5, which are in the
-            STS benchmark's dev and test files; `data` is then a folder with these.
+        development: Evaluate only on the papers' development set, the 250 pairs of STS 2017 track 5. If `data` is a
+            location, it must be the folder of the STS benchmark, whose dev and test files hold these pairs.
         name: Prefix of the metrics and of the CSV file; the model card shows it as the dataset.
     """
 
@@ -64,9 +70,17 @@ class StsEvaluator(BaseEvaluator):
     def __call__(
         self, model: SentenceTransformer, output_path: str | None = None, epoch: float = -1, steps: int = -1
     ) -> dict[str, float]:
-        """Evaluate a model; returns the metrics, each in [-1, 1], prefixed by the name.
+        """Evaluate a model, and store the metrics for its card.
 
-        With an output folder a line is added to its file `sts_evaluation_<name>_results.csv`.
+        Args:
+            model: The model.
+            output_path: Folder in which a line is added to the file `sts_evaluation_<name>_results.csv`; None to write
+                nothing.
+            epoch: Epoch of the training, for the file and the card; -1 outside of training.
+            steps: Step of the training, for the file and the card; -1 outside of training.
+
+        Returns:
+            The metrics, each in [-1, 1], with `name` before their names.
         """
         plain = metrics_of(evaluate_sts(model, self.sets, bootstrap=0))
         if output_path is not None:
@@ -87,10 +101,11 @@ class StsEvaluator(BaseEvaluator):
         return "Semantic Textual Similarity"
 
     def get_config_dict(self) -> dict[str, Any]:
-        """Settings for the model card."""
+        """Return the settings of the evaluation, for the model card."""
         return {"similarity": "cosine", "pairs": sum(map(len, self.sets))}
 
     def _primary(self) -> str:
+        """Return the name of the primary metric, without the prefix."""
         names = {sts_set.name for sts_set in self.sets if not sts_set.year}
         if DEVELOPMENT in names:
             return f"{_key(DEVELOPMENT)}_pearson"
@@ -98,7 +113,7 @@ class StsEvaluator(BaseEvaluator):
 
 
 def metrics_of(results: Results) -> dict[str, float]:
-    """Flatten results to metrics, named as in `StsEvaluator`; each in [-1, 1]."""
+    """Convert results on STS to the metrics of `StsEvaluator`, by their names without the prefix; each in [-1, 1]."""
     metrics: dict[str, float] = {}
     years = {row.name for row in results.tables["Year"]}
     for row in results.tables["Set"]:
@@ -113,4 +128,5 @@ def metrics_of(results: Results) -> dict[str, float]:
 
 
 def _key(name: str) -> str:
+    """Return the name of a set or year as a part of a metric's name, such as `stsb_test` for `STSB-test`."""
     return re.sub(r"\W+", "_", name.lower()).strip("_")

@@ -20,14 +20,14 @@ evaluate: Any = require("evaluate", "evaluate")
 
 
 class _InMemory(evaluate.Metric):
-    """Base of both metrics: examples stay in memory, so that instances never share a cache file."""
+    """The base class of both metrics, which keeps examples in memory, so that instances never share a cache file."""
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401
         super().__init__(**{"keep_in_memory": settings.get("num_process", 1) == 1, **settings})
 
 
 class StsCorrelation(_InMemory):
-    """Pearson's r and Spearman's rho between similarities and gold scores.
+    """A metric: Pearson's r and Spearman's rho of similarities and gold scores.
 
     >>> round(StsCorrelation().compute(predictions=[0.1, 0.4, 0.5], references=[1, 2, 4])["spearman"], 6)
     1.0
@@ -46,13 +46,13 @@ class StsCorrelation(_InMemory):
 
 
 class ParaphraseScore(_InMemory):
-    """How close generated sentences are to their references: mean cosine, and the cosine of each pair.
+    """A metric: the cosines of generated sentences with their references, and the mean of these.
 
-    The cosine is the corpus's `para_score` under the same encoder.
+    With the same encoder, the cosine of a pair is its `para_score` in a corpus.
 
     Args:
-        encoder: See `evaluate_sts`.
-        settings: Those of `evaluate.Metric`.
+        encoder: An encoder or a measure of pairs, see `evaluate_sts`.
+        settings: Settings of `evaluate.Metric`.
     """
 
     def __init__(self, encoder: Encoder | PairSimilarity, **settings: Any) -> None:  # noqa: ANN401

@@ -1,4 +1,4 @@
-"""Encoders on tasks of the library `mteb`, with data of the Hub or of a folder, and results in mteb's own layout."""
+"""Evaluate encoders on tasks of the library `mteb`, with data from the Hub or a folder, and results in its layout."""
 
 from __future__ import annotations
 
@@ -43,15 +43,16 @@ def evaluate_mteb(
 ) -> Evaluation:
     """Evaluate models on tasks of the library mteb.
 
-    A task whose result is in the folder is not run again. The results of a model are in a folder named after it and
-    its revision, so results of other weights are never mixed with them.
+    A task whose result is already in the folder is not run again. Results are kept in a folder for each model and
+    revision, so that results of different weights are never mixed.
 
     Args:
         models: Folders or Hub ids of encoders; `small` and `base` are those of the package.
         tasks: Names of tasks, such as STS12 SICK-R, or of benchmarks, such as "MTEB(eng, v2)".
-        out: Folder for the results, laid out as mteb's own.
-        data: Folder with the tasks' data, FOLDER/TASK laid out as the dataset on the Hub; else they are downloaded.
-        languages: Parts of tasks in several languages, by codes of three letters.
+        out: Folder for the results, in mteb's own layout.
+        data: Folder with the data of each task in FOLDER/TASK, laid out as the dataset on the Hub; data are downloaded
+            if left out.
+        languages: Languages, by codes of three letters, of the parts of multilingual tasks that are run.
     """
     require("mteb", "mteb")
     names = listed(models)
@@ -74,7 +75,7 @@ def evaluate_mteb(
 
 @contextmanager
 def quiet_mteb() -> Iterator[None]:
-    """Silence mteb and its libraries in a `with` block; problems are raised as errors."""
+    """Silence the log, warnings and progress bars of mteb and its libraries in a `with` block."""
     import datasets
 
     log = logging.getLogger("mteb")
@@ -93,7 +94,15 @@ def quiet_mteb() -> Iterator[None]:
 
 
 def find_tasks(names: Sequence[str], languages: Sequence[str]) -> list[AbsTask]:
-    """Find tasks by names of tasks or benchmarks; multilingual ones are restricted to `languages`."""
+    """Find the tasks of mteb with some names, each once.
+
+    Args:
+        names: Names of tasks or of benchmarks.
+        languages: Languages to which tasks that are named are restricted; tasks of benchmarks stay as they are.
+
+    Raises:
+        InputError: There is no such task or benchmark, or a task is not about text.
+    """
     found: dict[str, AbsTask] = {}
     with quiet_mteb():
         for given in names:
@@ -108,7 +117,7 @@ def find_tasks(names: Sequence[str], languages: Sequence[str]) -> list[AbsTask]:
 
 
 def _named(name: str, languages: Sequence[str]) -> list[AbsTask]:
-    """The task of a name, or the tasks of a benchmark."""
+    """Return the task with a name, restricted to languages, or the tasks of the benchmark with this name."""
     import mteb
 
     try:
@@ -117,7 +126,7 @@ def _named(name: str, languages: Sequence[str]) -> list[AbsTask]:
         try:
             return list(mteb.get_benchmark(name).tasks)
         except KeyError:
-            # The first error names similar tasks.
+            # The error of the task is shown, because it names similar tasks.
             reason = str(error.args[0]).removeprefix("KeyError: ")
             raise InputError(f"mteb has no such task or benchmark: {reason}", option="tasks") from None
     with suppress(ValueError):
@@ -133,7 +142,7 @@ def _named(name: str, languages: Sequence[str]) -> list[AbsTask]:
 
 
 def parts_of(task: AbsTask) -> list[AbsTask]:
-    """Return the tasks that an aggregate such as `STSBenchmark.v2` is the mean of, or else the task itself."""
+    """Return the tasks over which an aggregate such as `STSBenchmark.v2` is a mean; else the task itself."""
     inner = getattr(task.metadata, "tasks", None)
     if inner is None:
         return [task]
@@ -144,7 +153,7 @@ def parts_of(task: AbsTask) -> list[AbsTask]:
 
 
 def fresh(task: AbsTask) -> AbsTask:
-    """Copy a task, so that neither its data nor where they lie are shared with other copies."""
+    """Copy a task, so that loading or moving the data of the copy does not change the original."""
     task = copy.copy(task)
     inner = getattr(task.metadata, "tasks", None)
     if inner is not None:
@@ -153,7 +162,11 @@ def fresh(task: AbsTask) -> AbsTask:
 
 
 def with_local_data(task: AbsTask, data: Path) -> AbsTask:
-    """Make a copy of a task read its data from `DATA/TASK`, or `DATA/ORGANISATION/NAME` as on the Hub."""
+    """Return a copy of a task that reads its data from a local folder.
+
+    The data are in `DATA/TASK`, or in `DATA/ORGANISATION/NAME` with the id that the dataset has on the Hub. Raises
+    `InputError` if neither folder exists.
+    """
     task = fresh(task)
     for part in parts_of(task):
         dataset = part.metadata.dataset
@@ -173,7 +186,7 @@ def with_local_data(task: AbsTask, data: Path) -> AbsTask:
 
 
 def _checksum(folder: Path) -> str:
-    """SHA-256 over the files of a dataset in a folder, including its card."""
+    """Return the SHA-256 of the files of a dataset in a folder, its card included, in hexadecimal."""
     import datasets
 
     files = {folder / "README.md"} if (folder / "README.md").is_file() else set()
@@ -188,12 +201,19 @@ def _checksum(folder: Path) -> str:
 
 
 def _revision(task: AbsTask) -> str:
-    """Commits of the datasets that a task reads, or the checksums of local ones."""
+    """Return the revisions of the datasets that a task reads, joined by `+`: commits on the Hub or local checksums."""
     return "+".join(str(part.metadata.dataset["revision"]) for part in parts_of(task))
 
 
 def _evaluate(given: str, model: Model, tasks: Sequence[AbsTask], out: Path) -> Results:
-    """Run the tasks that have no result yet."""
+    """Run those tasks of a model that have no result yet, and return the results of all tasks.
+
+    Args:
+        given: Name of the model, as the user gave it.
+        model: Files of the model.
+        tasks: Tasks of mteb.
+        out: Folder of the results of all models.
+    """
     from paranmt_hf.encoders.loading import load
 
     encoder = load(model)
@@ -211,7 +231,7 @@ def _evaluate(given: str, model: Model, tasks: Sequence[AbsTask], out: Path) -> 
                 aside.write_text(json.dumps(meta.to_dict(), default=str, indent=4), encoding="utf8", newline="\n")
             with replacing(folder / f"{made.task_name}.json") as aside, quiet_mteb():
                 made.to_disk(aside)
-            # Read again, with the digits that mteb keeps.
+            # The result is read again, because mteb rounds scores when it writes them.
             found = _finished(folder, task)
             assert found is not None
             seconds = duration(found.evaluation_time or 0)
@@ -232,7 +252,11 @@ def _evaluate(given: str, model: Model, tasks: Sequence[AbsTask], out: Path) -> 
 
 
 def _finished(folder: Path, task: AbsTask) -> TaskResult | None:
-    """Read the result of a finished task; reject one on other data or of another version of mteb."""
+    """Read the result of a task in a folder; None if there is none.
+
+    Raises `InputError` if the file is damaged, or holds a result on other data or languages, or of another version of
+    mteb.
+    """
     from mteb import TaskResult
 
     path = folder / f"{task.metadata.name}.json"
@@ -256,14 +280,14 @@ def _finished(folder: Path, task: AbsTask) -> TaskResult | None:
 
 
 def _entries(result: TaskResult) -> Iterator[tuple[str, Any]]:
-    """The splits of a result, and the scores of each of their parts."""
+    """Yield the name of each split of a result, once with the scores of each of its parts, such as languages."""
     for split, entries in result.scores.items():
         for entry in entries:
             yield split, entry
 
 
 def _rows(task: AbsTask, result: TaskResult) -> list[Row]:
-    """A row for the task, and for each of its parts if there are several."""
+    """Return a row of scores for the task, and a row for each of its parts if there are several."""
     name = task.metadata.name
     parts = []
     for split, entry in _entries(result):
@@ -279,11 +303,15 @@ def _rows(task: AbsTask, result: TaskResult) -> list[Row]:
 
 
 def _mean(rows: Sequence[Row]) -> dict[str, float]:
+    """Return the mean of the main scores of rows, as the values of a row."""
     return {"score": sum(row.main for row in rows) / len(rows)}
 
 
 def model_meta(encoder: SentenceEncoder) -> ModelMeta:
-    """Describe an encoder for mteb, under its id on the Hub; a folder gets one that begins with `ORGANISATION`."""
+    """Return mteb's description of an encoder.
+
+    Its name is the id of the encoder on the Hub. An encoder in a folder gets a name that begins with `ORGANISATION`.
+    """
     from mteb.models import ModelMeta
 
     with quiet_mteb():
@@ -291,10 +319,19 @@ def model_meta(encoder: SentenceEncoder) -> ModelMeta:
 
 
 def run_task(encoder: SentenceEncoder, meta: ModelMeta, task: AbsTask) -> TaskResult:
-    """Evaluate an encoder on a task; each of the `scores` by split has a finite `main_score` and a `hf_subset`."""
+    """Evaluate an encoder on a task of mteb.
+
+    Returns:
+        mteb's result, whose `scores` has a list of entries for each split, each with a finite `main_score` and the
+        name of a part, `hf_subset`.
+
+    Raises:
+        InputError: The data cannot be loaded or do not fit the task, or a score is not finite.
+    """
     import mteb
 
-    # Unloading its data gives a task the revision of the Hub's data back.
+    # When the data of a task are unloaded, mteb gives it back the revision of the data on the Hub, so the task is
+    # copied and its revision is noted first.
     task, revision = fresh(task), _revision(task)
     wrapper = mteb.SentenceTransformerEncoderWrapper(encoder)
     wrapper.mteb_model_meta = meta
@@ -305,7 +342,7 @@ def run_task(encoder: SentenceEncoder, meta: ModelMeta, task: AbsTask) -> TaskRe
         made = mteb.evaluate(wrapper, task, cache=None, co2_tracker=False, show_progress_bar=False)
     for part in parts_of(task):
         part.unload_data()
-    # Of a task of several parts mteb names no revision.
+    # In the result of a task with several parts, mteb leaves the revision out.
     result: TaskResult = made.task_results[0].model_copy(update={"dataset_revision": revision})
     for split, entry in _entries(result):
         if entry["main_score"] is None or not math.isfinite(entry["main_score"]):
@@ -319,7 +356,10 @@ def run_task(encoder: SentenceEncoder, meta: ModelMeta, task: AbsTask) -> TaskRe
 
 @contextmanager
 def _explained(task: AbsTask) -> Iterator[None]:
-    """Run mteb quietly in a `with` block, and say in a sentence that data cannot be had, or do not fit a task."""
+    """Run mteb quietly in a `with` block, and turn errors of a task's data into `InputError`.
+
+    The errors say that data cannot be loaded, or that they do not fit the task.
+    """
     from datasets.exceptions import DatasetsError
 
     try:
@@ -327,7 +367,8 @@ def _explained(task: AbsTask) -> Iterator[None]:
             yield
     except InputError:
         raise
-    # A task may find no such column, text for a number, no label, one class alone; readers of files find more.
+    # These are the errors of tasks whose data lack a column or labels, have text for a number or a single class, and
+    # of the readers of files.
     except (DatasetsError, OSError, ValueError, TypeError, LookupError, AttributeError) as error:
         name = task.metadata.name
         places = [str(part.metadata.dataset["path"]) for part in parts_of(task)]

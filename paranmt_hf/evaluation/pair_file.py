@@ -1,4 +1,4 @@
-"""Pairs of sentences and their scores in one file of any format of tables (docs/formats.md)."""
+"""Read sentence pairs and their scores from one file in any format of tables (docs/formats.md)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from paranmt_hf.util.packed import unpacked_name
 from paranmt_hf.util.wording import counted
 
 COLUMNS = ("score", "sentence1", "sentence2")
-# What the columns are called elsewhere, in lower case; the first that a file has counts.
+# Names that columns of scores and sentences have in known data, in lower case; the first one that a file has counts.
 SCORES = ("score", "similarity_score", "relatedness_score", "similarity", "gold_score", "label")
 SENTENCES = (
     ("sentence1", "sentence2"),
@@ -27,29 +27,33 @@ SENTENCES = (
 )
 # Columns that say which part of a set a row is in; SICK.txt has TRAIN, TRIAL and TEST.
 PARTS = ("semeval_set", "split")
-# Without names: score first, last or between, and the STS benchmark's own files (genre, file, year, id, score, ...).
+# Possible numbers of the columns score, first and second sentence in a file without names: the score comes first, last
+# or in the middle; or the file is one of the STS benchmark (genre, file, year, id, score, first and second sentence).
 ORDERS = (("1", "2", "3"), ("3", "1", "2"), ("2", "1", "3"), ("5", "6", "7"))
 
 
 def read_pair_file(path: Path, name: str | None = None) -> StsSet:
-    """Read a file; its columns are found by their names, or without names by where the numbers are.
+    """Read a set of sentence pairs with gold scores from one file.
+
+    Columns are found by their names (`SCORES` and `SENTENCES`). In a file without names, the column with the most
+    numbers is the score.
 
     Args:
         path: TSV, CSV, JSON lines, a JSON array or Parquet, plain or packed, or a folder of `Dataset.save_to_disk`.
-        name: Name of the set; that of the file if left out.
+        name: Name of the set; the name of the file if left out.
     """
     pairs = read_pairs(open_table(path, COLUMNS))
     parts = np.array([pair.part for pair in pairs if pair.score.strip()], np.str_)
     names = np.unique(parts).tolist()
     subsets = {}
-    # More are no parts, such as the numbers of rows.
+    # A column with more values does not name parts; it may hold the numbers of rows.
     if 1 < len(names) <= 5:
         subsets = {part: parts == part for part in names if part}
     return collect(name or Path(unpacked_name(path)).stem, pairs, path, subsets=subsets)
 
 
 def read_pairs(table: Table) -> list[ScoredPair]:
-    """Read all rows of a table."""
+    """Read all rows of a table as sentence pairs with scores; raises `InputError` if it has no such columns."""
     if table.languages:
         raise InputError(
             f"{table.path} is {table.format}, whose columns are languages; expected a score and two sentences, "
@@ -67,12 +71,12 @@ def read_pairs(table: Table) -> list[ScoredPair]:
 
 
 def by_spelling(names: Sequence[str]) -> dict[str, str]:
-    """Names of columns by their spelling in `SCORES` and `SENTENCES`: in lower case, with `_` for blanks."""
+    """Return names of columns by their spelling in `SCORES` and `SENTENCES`: in lower case, with `_` for blanks."""
     return {name.lower().replace(" ", "_"): name for name in names}
 
 
 def find_columns(names: Sequence[str], path: Path) -> list[str]:
-    """Find the columns of score, first and second sentence by their names."""
+    """Return the names of the columns of score, first and second sentence; raises `InputError` if one is missing."""
     known = by_spelling(names)
     scores = [name for name in SCORES if name in known]
     sides = [pair for pair in SENTENCES if known.keys() >= set(pair)]
@@ -88,7 +92,11 @@ def find_columns(names: Sequence[str], path: Path) -> list[str]:
 
 
 def _by_numbers(table: Table) -> list[str]:
-    """Find the numbers of the columns of score, first and second sentence: those whose score is one most often."""
+    """Return the numbers of the columns of score, first and second sentence in a table without names.
+
+    Of the possible `ORDERS`, it is the one whose column of scores has the most numbers. Raises `InputError` if two
+    orders have equally many.
+    """
     counts: dict[tuple[str, ...], int] = {}
     for order in ORDERS:
         piece = next(table.pieces([order[0]]), None) if table.width >= max(map(int, order)) else None

@@ -1,4 +1,4 @@
-"""Sentence pairs with gold similarities, and the lines of text files of evaluation data, checked as they are read."""
+"""Sets of sentence pairs with gold similarities, and readers of their text files that check each line."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from paranmt_hf.util.wording import brief, counted, decimal_point
 
 @dataclass(frozen=True)
 class StsSet:
-    """Pairs of sentences with gold similarities.
+    """A set of sentence pairs with gold similarities.
 
     Attributes:
         name: Name of the set, such as `MSRpar`.
         left: First sentences [pair].
         right: Second sentences [pair].
-        gold: Gold similarities [pair], float64; 0 (nothing in common) to 5 (the same) in SemEval's data.
-        year: The task whose yearly mean the set belongs to, such as `STS12`; None for a set that stands alone.
-        skipped: Pairs left out because their gold score is blank.
-        subsets: Names of parts that have results of their own, and the pairs that belong to them [pair], bool.
+        gold: Gold similarities [pair], float64; in SemEval's data from 0 (nothing in common) to 5 (same meaning).
+        year: SemEval task in whose yearly mean the set counts, such as `STS12`; None for a set that counts in none.
+        skipped: Number of pairs that were left out because they have no gold score.
+        subsets: For each part of the set that gets scores of its own, a mask of its pairs [pair], bool, by its name.
     """
 
     name: str
@@ -44,17 +44,17 @@ class StsSet:
 
     @property
     def title(self) -> str:
-        """Year and name."""
+        """Year, if there is one, and name of the set, such as `STS12 MSRpar`."""
         return f"{self.year} {self.name}" if self.year else self.name
 
     @property
     def sentences(self) -> list[str]:
-        """All first sentences, then all second ones."""
+        """All first sentences, then all second sentences."""
         return self.left + self.right
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of sentences and gold scores."""
+        """SHA-256 of sentences and gold scores, in hexadecimal."""
         digest = hashlib.sha256(np.ascontiguousarray(self.gold, np.float64).tobytes())
         for sentence in self.sentences:
             digest.update(f"{sentence}\n".encode())
@@ -62,7 +62,19 @@ class StsSet:
 
 
 def tab_separated(path: Path, width: int, what: str) -> Iterator[tuple[str, list[str]]]:
-    """Read the place and the fields, at least `width`, of each line; `what` names the fields in errors."""
+    """Read a file of tab-separated lines.
+
+    Args:
+        path: The file.
+        width: Smallest number of fields that each line must have.
+        what: Names of the fields, for errors.
+
+    Yields:
+        The place of each line, such as `FILE, line 3`, for errors; and its fields.
+
+    Raises:
+        InputError: A line has too few fields.
+    """
     for number, line in enumerate(read_lines(path), 1):
         place, fields = f"{path}, line {number}", line.split("\t")
         if len(fields) < width:
@@ -74,15 +86,15 @@ def tab_separated(path: Path, width: int, what: str) -> Iterator[tuple[str, list
 
 
 class ScoredPair(NamedTuple):
-    """A row of evaluation data as text.
+    """A sentence pair with its gold similarity, as text that is not checked yet.
 
     Attributes:
-        score: Its gold similarity; blank if it has none.
-        left: Its first sentence.
-        right: Its second sentence.
-        place: Its file and line, for errors.
-        text_place: The same of its sentences, if they are in another file.
-        part: Name of the part of the set that it is in.
+        score: Gold similarity; blank if there is none.
+        left: First sentence.
+        right: Second sentence.
+        place: File and line of the score, for errors.
+        text_place: File and line of the sentences, if they are in another file than the score.
+        part: Name of the part of the set that the pair is in.
     """
 
     score: str
@@ -102,9 +114,18 @@ def collect(
     subsets: Mapping[str, np.ndarray] | None = None,
     scale: tuple[float, float] | None = None,
 ) -> StsSet:
-    """Check pairs [pair] of a file of scores; those without a score are skipped.
+    """Check sentence pairs, and make a set of those that have a gold score.
 
-    Scores outside of the `scale`, lowest and highest, are rejected. See `StsSet` for the others.
+    Args:
+        name: Name of the set.
+        pairs: The pairs as text.
+        path: File of the scores, for errors.
+        year: SemEval task in whose yearly mean the set counts.
+        subsets: Masks of parts of the set, over the pairs that have a score.
+        scale: Lowest and highest gold score that is allowed; None for any.
+
+    Raises:
+        InputError: A score is not a number or off the scale, a sentence is missing, or no pair has a score.
     """
     left, right, gold = [], [], []
     for pair in pairs:
@@ -126,7 +147,7 @@ def collect(
 
 
 def read_content(path: Path) -> bytes:
-    """Read the bytes of a file, unpacked if it is packed."""
+    """Return the bytes of a file, which is unpacked if it is a packed one, such as `.gz`."""
     check_regular(path)
     try:
         with open_packed(path) as file:
@@ -136,7 +157,14 @@ def read_content(path: Path) -> bytes:
 
 
 def read_lines(path: Path, *, or_latin1: bool = False) -> list[str]:
-    r"""Read the lines of a UTF-8 file, plain or packed; only `\n` and `\r\n` end one, as text may hold others."""
+    r"""Return the lines of a UTF-8 file, plain or packed.
+
+    Only `\n` and `\r\n` end a line, because sentences may hold other line separators of Unicode.
+
+    Args:
+        path: The file.
+        or_latin1: Whether a file that is not UTF-8 is read as Latin-1; otherwise it is refused.
+    """
     raw = read_content(path)
     if not raw.strip():
         raise InputError(f"{path} is empty: expected a line for each item; get the file again", path=path)
@@ -158,7 +186,14 @@ def read_lines(path: Path, *, or_latin1: bool = False) -> list[str]:
 
 
 def parse_number(text: str, where: str, what: str, path: Path | None = None) -> float:
-    """Parse a finite number; `where`, `what` and `path` are its place, its name and its file for errors."""
+    """Convert text to a finite number, or raise `InputError`.
+
+    Args:
+        text: The text, such as `3.5`.
+        where: File and line, for errors.
+        what: What the number is, such as "a gold similarity", for errors.
+        path: The file, for errors.
+    """
     try:
         value = float(text) if "_" not in text else math.nan
     except ValueError:
@@ -173,7 +208,10 @@ def parse_number(text: str, where: str, what: str, path: Path | None = None) -> 
 
 
 def parse_sentence(text: str, where: str, column: str) -> str:
-    """Strip the white space around a sentence."""
+    """Return a sentence without the white space around it; raises `InputError` if nothing is left.
+
+    `where` and `column` say where the sentence is, for the error.
+    """
     sentence = text.strip()
     if not sentence:
         raise InputError(f"{where}: expected a sentence in {column}, found none; check the columns")

@@ -1,4 +1,4 @@
-"""Tables of results with the rows and columns of the related papers, for several models side by side."""
+"""Write results on STS as tables with the rows and columns of related papers, for several models side by side."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from paranmt_hf.evaluation.results import Results, check_same_data, write_figure
 from paranmt_hf.evaluation.sts_data import SICK, TWITTER
 from paranmt_hf.util.tables import markdown_table
 
-# The 22 sets of arXiv:1511.08198, and Pearson's r times 100 of the systems of each task: their median, 75th percentile
-# and best (table 2; the median of STS12 OnWN as table 4 has it).
+# The 22 sets of arXiv:1511.08198. For each set, Pearson's r times 100 of the systems that took part in the task: their
+# median, their 75th percentile and the best (table 2; the median of STS12 OnWN from table 4).
 TASK_SYSTEMS: Mapping[str, tuple[float, float, float]] = {
     "STS12 MSRpar": (51.5, 57.6, 73.4),
     "STS12 MSRvid": (75.5, 80.3, 88.0),
@@ -38,7 +38,7 @@ TASK_SYSTEMS: Mapping[str, tuple[float, float, float]] = {
     f"{SICK} test": (71.4, 79.9, 82.8),
     TWITTER: (49.9, 52.5, 61.9),
 }
-# The columns of arXiv:1703.02507, table 2, by the sets of 2014; and SICK's parts, which the paper joins.
+# The columns of arXiv:1703.02507, table 2, with the set of 2014 that each column is about.
 SENT2VEC_SETS: Mapping[str, str] = {
     "News": "STS14 deft-news",
     "Forum": "STS14 deft-forum",
@@ -47,15 +47,16 @@ SENT2VEC_SETS: Mapping[str, str] = {
     "Images": "STS14 images",
     "Headlines": "STS14 headlines",
 }
+# Columns of the parts of SICK, which the paper puts together.
 SENT2VEC_PARTS: Mapping[str, str] = {"SICK train": f"{SICK} train", "SICK test": f"{SICK} test"}
-MISSING = "missing"
+MISSING = "missing"  # Cell of a set that is not in the data
 
 
 def paragram_table(results: Sequence[Results]) -> str:
-    """Write Pearson's r times 100 on the 22 sets of arXiv:1511.08198, with the means of the years and of all sets.
+    """Return a table with Pearson's r times 100 on the 22 sets of arXiv:1511.08198, and means of years and of all.
 
-    Beside them are the systems of each task, as table 2 has them. A mean is that of the sets that are there; its row
-    says of how many.
+    Columns next to the models' have the systems of each task, as in table 2. A mean is over the sets that are in the
+    data, and its row says over how many.
     """
     check_same_data(results)
     titles = list(TASK_SYSTEMS)
@@ -89,22 +90,23 @@ def paragram_table(results: Sequence[Results]) -> str:
 
 
 def sent2vec_table(results: Sequence[Results]) -> str:
-    """Write Spearman / Pearson times 100 as table 2 of arXiv:1703.02507, and each part of SICK.
+    """Return a table with Spearman's and Pearson's correlation times 100, as table 2 of arXiv:1703.02507.
 
-    "Average of STS14" is that of table 3 of its first version, over the six sets of 2014.
+    There are columns for each part of SICK too. "Average of STS14" is the mean over the six sets of 2014, as in table
+    3 of the first version of the paper.
     """
     check_same_data(results)
     found = []
     for each in results:
         found.append({row.name: row for row in each.tables["Set"]})
     if not set(SENT2VEC_PARTS.values()) <= found[0].keys():
-        # With one part alone SICK is not train and test together.
+        # If the data lack a part of SICK, the row of SICK is not that of train and test together.
         for sets in found:
             sets.pop(SICK, None)
-    # Version 1 of the paper averages over the sets of 2014 (its table 3), later ones over SICK too.
+    # Version 1 of the paper averages over the sets of 2014 (its table 3); later versions average over SICK too.
     of_2014 = list(SENT2VEC_SETS.values())
     there = [title for title in of_2014 if title in found[0]]
-    # The sets that each column is the mean of.
+    # For each column, the sets that it is the mean of.
     columns = {
         **{name: [title] for name, title in SENT2VEC_SETS.items()},
         f"Average of STS14, {len(there)} of {len(of_2014)} sets (version 1)": of_2014,
@@ -129,6 +131,7 @@ def sent2vec_table(results: Sequence[Results]) -> str:
 
 
 def _with_missing(table: str, missing: Sequence[str]) -> str:
+    """Add a sentence with the names of the sets that are not in the data."""
     return f"{table}\n\nMissing in the data: {', '.join(missing)}." if missing else table
 
 

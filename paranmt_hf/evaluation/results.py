@@ -1,4 +1,4 @@
-"""The record of an evaluation of any kind, and its tables."""
+"""The results of evaluations of all kinds, with their tables and their JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from paranmt_hf.util.files import result_file, write_result
 from paranmt_hf.util.records import as_json, from_json, read_json
 from paranmt_hf.util.tables import escape, markdown_table
 
-# Headings of measures whose name is not one.
+# Headings of measures whose heading is not their name in words.
 TITLES = {
     "bleu": "BLEU",
     "meteor": "METEOR",
@@ -29,7 +29,7 @@ TITLES = {
     "f1": "F1",
     "mse": "MSE",
 }
-# Formats of measures that are not written times 100.
+# Formats of measures that are not shown times 100.
 FORMATS = {
     "mse": "{:.3f}",
     "margin": "{:+.3f}",
@@ -43,16 +43,17 @@ FORMATS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """Scores of a dataset, of a part of it, or of several.
+    """The scores of a model on a dataset, on a part of it, or on several datasets: a row of a table of results.
 
     Attributes:
-        name: What the figures are of, unique in its table: `STS12 MSRpar`, `MR`, `negation`.
-        values: Figures by measure, the main one first: correlations in [-1, 1], shares in [0, 1], others as
-            `FORMATS` has them.
-        items: Number of pairs, sentences or triples.
-        interval: 95 % interval of the main figure.
-        group: Name of the row that sums this one up, such as the year of a dataset; comparisons show that one.
-        details: What else is known: counts, settings of this row.
+        name: Name of the dataset or part, unique in its table, such as `STS12 MSRpar`, `MR` or `negation`.
+        values: Scores by measure, the main score first: correlations in [-1, 1], shares in [0, 1], and others on the
+            scale that `FORMATS` shows.
+        items: Number of pairs, sentences or triples; None if that is not known.
+        interval: 95 % confidence interval of the main score; None if it was not computed.
+        group: Name of the row that summarises this one, such as the year of a dataset; comparisons of models show that
+            row instead. None for a row that no other row summarises.
+        details: Counts and settings of this row.
     """
 
     name: str
@@ -63,11 +64,12 @@ class Row:
     details: dict[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, measure: str) -> float:
+        """Return the score of a measure, such as `pearson`."""
         return self.values[measure]
 
     @property
     def main(self) -> float:
-        """The main score."""
+        """The main score, which is the first of `values`."""
         return next(iter(self.values.values()))
 
 
@@ -76,15 +78,17 @@ class Results:
     """The results of a model in one kind of evaluation, such as `sts` or `transfer`.
 
     Attributes:
-        tables: Figures by what their rows are, such as `Set` and `Year`.
-        data: Checksum or revision of each dataset.
-        settings: What else determined the figures: seed, folds.
-        notes: Sentences that a reader of the figures must know.
-        examples: Inputs and outputs of a model that generates.
-        weights: Checksum of the weights; None for what was not loaded from files.
-        speed: How fast the encoder is, if that was measured.
-        versions: Versions of the libraries, where figures depend on them.
-        similarities: The single similarities [pair] of each row, in [-1, 1]; kept in memory alone.
+        kind: Kind of the evaluation.
+        model: Name of the model.
+        tables: Rows of each table; the key says what a row of the table is, such as `Set` or `Year`.
+        data: Checksum or revision of each dataset, by its name.
+        settings: Settings that the scores depend on, such as seed and folds.
+        notes: Sentences that a reader of the scores must know.
+        examples: Inputs and outputs of a model that generates text.
+        weights: Checksum of the weights; None for a model that was not loaded from files.
+        speed: How fast the encoder is; None if that was not measured.
+        versions: Versions of the libraries that the scores depend on.
+        similarities: Similarity of each pair [pair], by the name of the row. They are not part of the JSON.
     """
 
     kind: str
@@ -109,7 +113,7 @@ class Results:
         return chain.from_iterable(self.tables.values())
 
     def value(self, name: str, measure: str | None = None) -> float | None:
-        """Return the main score of a row, or another one; None if the row is missing."""
+        """Return the main score of the row `name`, or that of a measure; None if there is no such row or measure."""
         for row in self.rows:
             if row.name == name:
                 return row.main if measure is None else row.values.get(measure)
@@ -117,7 +121,7 @@ class Results:
 
     @property
     def mean(self) -> float | None:
-        """The score that summarises all others: the row `Mean`; None if there is none."""
+        """The main score of the row `Mean`, which summarises all others; None if there is no such row."""
         return self.value("Mean")
 
     def to_json(self) -> dict[str, Any]:
@@ -126,18 +130,19 @@ class Results:
 
     @classmethod
     def from_json(cls, values: Any, where: Path | str) -> Results:  # noqa: ANN401 - parsed JSON
-        """Read what `to_json` gave."""
+        """Create results from the JSON values of `to_json`; `where` names their source in errors."""
         return from_json(cls, values, where)
 
     def text(self) -> str:
-        """Format the tables for a terminal; scores are times 100, as in papers."""
+        """Return the tables and notes for a terminal; scores are shown times 100, as in papers."""
         return self._write(str)
 
     def markdown(self) -> str:
-        """Format the tables for a card; names are escaped."""
+        """Return the tables and notes as Markdown for a card, with special characters of names escaped."""
         return self._write(escape)
 
     def _write(self, written: Callable[[str], str]) -> str:
+        """Return the tables and notes; `written` escapes names and notes."""
         blocks = []
         for title, rows in self.tables.items():
             if rows:
@@ -152,10 +157,10 @@ class Evaluation:
     """The results of models in one kind of evaluation.
 
     Attributes:
-        results: The results, in the order of the models.
-        tables: Further tables that are printed, each made from the results.
-        each: Whether the tables of each model are printed, and a comparison of several.
-        folder: Where further files of the results are, if there are some.
+        results: Results of each model, in the order of the models.
+        tables: Functions that make further tables from the results, for the summary.
+        each: Whether the summary has the tables of each model, and a comparison of several models.
+        folder: Folder with further files of the results; None if there are none.
     """
 
     results: list[Results]
@@ -177,12 +182,12 @@ class Evaluation:
         return [each.to_json() for each in self.results]
 
     def write(self, path: str | Path) -> None:
-        """Write the results as JSON, which `publish` takes; the former file stays until the new one is complete."""
+        """Write the results into a JSON file, which `publish` takes; an older file is replaced atomically."""
         result_file(path, option="path")
         write_result(Path(path), f"{json.dumps(self.to_json(), indent=2, ensure_ascii=False)}\n")
 
     def summary(self) -> str:
-        """Describe the results of each model; last comes the comparison of several, or the mean of one."""
+        """Return the tables of each model, further tables, and a comparison of several models or the mean of one."""
         blocks = []
         if self.each:
             for each in self.results:
@@ -198,8 +203,11 @@ class Evaluation:
     def mean_absolute_differences(self) -> np.ndarray:
         """Compute how much the results of models on STS differ; ParaNMT-50M, Table 10.
 
-        Returns the mean over the sets of the yearly competitions of the absolute difference of Pearson's r, times 100
-        [model, model]. The STS benchmark is drawn from these sets and does not count again.
+        The difference of two models is the mean, over the sets of the yearly competitions, of the absolute difference
+        of their Pearson's r, times 100. The STS benchmark does not count, because it is drawn from these sets.
+
+        Returns:
+            The difference of each two models [model, model].
         """
         check_same_data(self.results)
         years = {row.name for row in self.results[0].tables.get("Year", [])}
@@ -215,13 +223,13 @@ class Evaluation:
 
 
 def read_results(path: str | Path) -> list[Results]:
-    """Read a file of results."""
+    """Read the results in a JSON file that `Evaluation.write` wrote."""
     values = read_json(Path(path), "results of `paranmt evaluate` as JSON")
     return from_json(list[Results], values, path)
 
 
 def all_results(given: Iterable[Any]) -> list[Results]:
-    """Read the files among some results and files of results."""
+    """Return all results of a mixed list: files are read, and results are taken as they are."""
     results: list[Results] = []
     for one in given:
         results += read_results(one) if isinstance(one, str | Path) else [one]
@@ -229,6 +237,7 @@ def all_results(given: Iterable[Any]) -> list[Results]:
 
 
 def _table(title: str, rows: Sequence[Row], written: Callable[[str], str]) -> str:
+    """Return a Markdown table with a column for each measure; `written` escapes the names of rows."""
     measures = list(dict.fromkeys(measure for row in rows for measure in row.values))
     has_items = any(row.items is not None for row in rows)
     has_intervals = any(row.interval for row in rows)
@@ -249,19 +258,22 @@ def _table(title: str, rows: Sequence[Row], written: Callable[[str], str]) -> st
 
 
 def heading(measure: str) -> str:
-    """Heading of a measure in a table."""
+    """Return the heading of a measure in a table, such as `Self-BLEU` for `self_bleu`."""
     return TITLES.get(measure, measure.replace("_", " ").capitalize())
 
 
 def write_figure(measure: str, value: float | None) -> str:
-    """Format a score: times 100, or as in `FORMATS`; empty for None."""
+    """Format a score for a table: as `FORMATS` says, else times 100; None becomes empty text."""
     if value is None:
         return ""
     return FORMATS[measure].format(value) if measure in FORMATS else f"{100 * value:.1f}"
 
 
 def compare(results: Sequence[Results]) -> str:
-    """Format one table of several models: the main scores of the rows that no other row summarises."""
+    """Return a table that compares the main scores of models, in the rows that no other row summarises.
+
+    Raises `InputError` if the models were evaluated on different data.
+    """
     check_same_data(results)
     lines = [["Model", *(model.model for model in results)]]
     for rows in zip(*(model.rows for model in results), strict=True):
@@ -271,12 +283,12 @@ def compare(results: Sequence[Results]) -> str:
         for row in rows:
             measure = next(iter(row.values))
             figure = write_figure(measure, row.main)
-            # Both, as in ParaNMT-50M's table 14.
+            # An accuracy is shown with F1, as in table 14 of ParaNMT-50M.
             if measure == "accuracy" and "f1" in row.values:
                 figure = f"{figure}/{write_figure('f1', row['f1'])}"
             line.append(figure)
         lines.append(line)
-    # More figures have a row for each of them, else a column.
+    # Up to 12 scores, a model is a row. For more scores the table is turned, so that a model is a column.
     if len(lines) > 13:
         lines[0][0] = ""
     else:
@@ -285,7 +297,7 @@ def compare(results: Sequence[Results]) -> str:
 
 
 def check_same_data(results: Sequence[Results]) -> None:
-    """Reject a comparison of results on different data."""
+    """Raise `InputError` if results are of different kinds of evaluation or data, or if there are none."""
     if not results:
         raise InputError("there are no results to compare")
     first = results[0]
@@ -298,7 +310,7 @@ def check_same_data(results: Sequence[Results]) -> None:
 
 
 def difference_table(results: Sequence[Results]) -> str:
-    """Write a table of the mean absolute differences of results on STS."""
+    """Return a table of the mean absolute differences of models on STS, see `Evaluation.mean_absolute_differences`."""
     names = [each.model for each in results]
     rows = []
     for name, line in zip(names, Evaluation(list(results)).mean_absolute_differences().tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""Similarities of pairs of sentences, from an encoder's vectors or from a measure of pairs."""
+"""Compute the similarities of sentence pairs, by an encoder's vectors or by a measure such as BLEU."""
 
 from __future__ import annotations
 
@@ -13,24 +13,34 @@ from paranmt_hf.text.protocols import Encoder, fitted
 
 @runtime_checkable
 class PairSimilarity(Protocol):
-    """A measure that needs no vectors, such as BLEU."""
+    """A measure of sentence pairs that needs no vectors, such as BLEU."""
 
     def similarities(self, left: list[str], right: list[str]) -> np.ndarray:
-        """Compute the similarity of each pair of sentences with the same index [pair]; higher is more alike."""
+        """Compute the similarity of `left[i]` and `right[i]` for each i [pair]; a higher number means more similar."""
         ...
 
 
 @dataclass(frozen=True)
 class Similarities:
-    """The similarities of the pairs of a set."""
+    """The similarities of the sentence pairs of a set, and counts of unusual sentences."""
 
-    values: np.ndarray  # Similarities [pair], float64; cosines in [-1, 1] where an encoder made them
-    zeros: np.ndarray  # Sides that the encoder gave a vector of zeros [pair], 0 to 2; their cosine is 0
-    unknown: np.ndarray  # Sides without any known token [pair], 0 to 2; 0 if the encoder cannot tell
+    values: np.ndarray  # Similarities [pair], float64; if an encoder gave them, cosines in [-1, 1]
+    zeros: np.ndarray  # Number of sentences of each pair whose vector is zeros [pair]; the cosine of such a pair is 0
+    unknown: np.ndarray  # Number of sentences of each pair without known tokens [pair]; 0 if the encoder cannot tell
 
 
 def pair_similarities(encoder: Encoder | PairSimilarity, left: list[str], right: list[str], name: str) -> Similarities:
-    """Compute the similarity of every pair; each distinct sentence is encoded once. `name` is for errors."""
+    """Compute the similarity of each pair of sentences.
+
+    Args:
+        encoder: An encoder, whose vectors are compared by their cosine, or a measure of pairs.
+        left: First sentence of each pair.
+        right: Second sentence of each pair.
+        name: Name of the set, for errors.
+
+    Raises:
+        InputError: The encoder or measure returns arrays of a wrong shape or numbers that are not finite.
+    """
     if isinstance(encoder, PairSimilarity):
         values = np.asarray(encoder.similarities(left, right), dtype=np.float64)
         if values.shape != (len(left),):
@@ -49,6 +59,7 @@ def pair_similarities(encoder: Encoder | PairSimilarity, left: list[str], right:
 
 
 def _from_vectors(encoder: Encoder, left: list[str], right: list[str], name: str) -> Similarities:
+    """Compute the cosine of each pair of sentences; each distinct sentence is encoded once."""
     rows: dict[str, int] = {}
     places = np.array([rows.setdefault(text, len(rows)) for text in [*left, *right]], np.int64)
     left_rows, right_rows = np.split(places, 2)
@@ -67,7 +78,10 @@ def _from_vectors(encoder: Encoder, left: list[str], right: list[str], name: str
 
 
 def vectors_of(encoder: Encoder, sentences: list[str], name: str) -> np.ndarray:
-    """Encode sentences into vectors [sentence, dimension], whose shape is checked; `name` is for errors."""
+    """Encode sentences into vectors [sentence, dimension].
+
+    Raises `InputError`, which begins with `name`, if the encoder returns an array of another shape.
+    """
     vectors = np.asarray(encoder.encode(sentences))
     if vectors.ndim != 2 or len(vectors) != len(sentences):
         raise InputError(
@@ -78,21 +92,28 @@ def vectors_of(encoder: Encoder, sentences: list[str], name: str) -> np.ndarray:
 
 
 def pair_cosines(vectors: np.ndarray, left: np.ndarray, right: np.ndarray, *, pairs: int = 1024) -> np.ndarray:
-    """Cosines [pair] of the rows at indices `left` and `right`, in float64; 0 if a row is all zeros.
+    """Compute the cosine of each pair of vectors, in double precision.
 
-    Vectors of `pairs` pairs are widened at once, which bounds the memory and never changes the result.
+    Args:
+        vectors: Vectors [vector, dimension].
+        left: Index of the first vector of each pair [pair].
+        right: Index of the second vector of each pair [pair].
+        pairs: Number of pairs whose vectors are converted to double precision at once, which bounds the memory.
+
+    Returns:
+        Cosines [pair], float64; 0 if a vector is zeros, and not finite if a vector is not finite.
     """
     values = np.zeros(len(left))
     for start in range(0, len(left), pairs):
         block = slice(start, start + pairs)
         x, y = directions(vectors[left[block]]), directions(vectors[right[block]])
         values[block] = np.einsum("ij,ij->i", x, y)
-    # Rounding may step over 1; what is not finite stays so.
+    # Rounding may give numbers just above 1. Numbers that are not finite stay so, for an error with the sentences.
     return np.clip(values, -1, 1)
 
 
 def directions(vectors: np.ndarray) -> np.ndarray:
-    """Divide vectors [vector, dimension] by their lengths, in float64; zeros stay zeros."""
+    """Scale vectors [vector, dimension] to length 1, in float64; vectors of zeros stay zeros."""
     wide = vectors.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         lengths = np.linalg.norm(wide, axis=1, keepdims=True)

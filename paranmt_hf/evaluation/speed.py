@@ -1,4 +1,4 @@
-"""Speed of a model on sentences that it has not encoded before."""
+"""Measure the speed of an encoder on sentences that it has not encoded before."""
 
 from __future__ import annotations
 
@@ -16,24 +16,35 @@ from paranmt_hf.util.machine import visible_cores
 
 @dataclass(frozen=True)
 class Speed:
-    """Encoding speed of a model on some cores of a processor."""
+    """The encoding speed of a model, with the circumstances of the measurement."""
 
-    sentences_per_second: int  # Per second of processor time, all threads together; the median of the passes
-    passes: int
-    sentences: int  # Sentences of each pass
-    words: float  # Words (separated by white space) in a sentence, on average
-    processor: str
-    cores: int | None = None
+    # Number of sentences encoded in a second of processor time, which adds up the time of all threads; the median of
+    # the passes
+    sentences_per_second: int
+    passes: int  # Number of passes, each over other sentences
+    sentences: int  # Number of sentences of each pass
+    words: float  # Mean number of words in a sentence, separated by white space
+    processor: str  # Name of the processor
+    cores: int | None = None  # Number of processor cores that the program may use
     # Mean number of processes of the machine that were at work in the minute before, which slow each other down; None
     # if the system does not say
     load: float | None = None
 
 
 def encoding_speed(encoder: Encoder, sentences: Sequence[str], *, passes: int = 5, count: int = 2000) -> Speed | None:
-    """Measure sentences per second of one core, over disjoint parts of the distinct sentences; None for few.
+    """Measure how many sentences an encoder encodes in a second of processor time.
 
-    One part more is encoded first and not counted. No sentence is encoded twice, so that an encoder which remembers
-    the text of earlier calls gains no more from it than from other text.
+    Each pass encodes other sentences, so that an encoder which remembers sentences gains nothing. A first pass is not
+    counted. Passes end early after 20 seconds.
+
+    Args:
+        encoder: The encoder.
+        sentences: Sentences, of which distinct ones are used.
+        passes: Maximum number of passes that are counted.
+        count: Maximum number of sentences of a pass.
+
+    Returns:
+        The speed; None if there are too few distinct sentences, at most as many as `passes`.
     """
     distinct = list(dict.fromkeys(sentences))
     count = min(count, len(distinct) // (passes + 1))
@@ -49,7 +60,7 @@ def encoding_speed(encoder: Encoder, sentences: Sequence[str], *, passes: int = 
         seconds = time.process_time() - before
         if index:
             rates.append(count / max(seconds, 1e-9))
-            # A slow encoder is not asked for all passes.
+            # A slow encoder does not run all passes.
             if time.monotonic() - started > 20:
                 break
     used = distinct[: (len(rates) + 1) * count]
@@ -65,7 +76,7 @@ def encoding_speed(encoder: Encoder, sentences: Sequence[str], *, passes: int = 
 
 
 def processor() -> str:
-    """Name of the processor of this machine."""
+    """Return the name of the processor of this machine."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf8").splitlines()
     except OSError:

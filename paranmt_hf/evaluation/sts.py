@@ -1,8 +1,8 @@
-"""Semantic textual similarity: how well a model's similarities follow people's judgements.
+"""Evaluate models on semantic textual similarity (STS): how well their similarities agree with people's judgements.
 
 The papers report Pearson's r for each dataset and, for a year, the mean over its datasets (P18-1042, section 5.1).
-MTEB puts a year's pairs together and reports Spearman's rho. Both are computed, because the same vectors differ by
-several points between them.
+MTEB puts all pairs of a year together and reports Spearman's rho. Both are computed here, because they differ by
+several points for the same vectors.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def evaluate_sts(
     Args:
         encoder: Anything with `encode(sentences)`, compared by cosine, or with `similarities(left, right)`.
         data: Location of the data, see `read_sts`; or the sets themselves.
-        name: Name of the model in the result; by default that of its class.
-        bootstrap: Resamples of the pairs for the 95 % interval of each Pearson's r; 0 for no interval.
-        seed: Of the resampling. Models that are evaluated with the same seed are resampled alike.
+        name: Name of the model in the results; by default the name of its class.
+        bootstrap: Number of resamples of the pairs for the 95 % interval of each Pearson's r; 0 for no interval.
+        seed: Seed of the resampling. With the same seed, the same pairs are drawn for all models.
     """
     sets = sets_of(data)
     if not sets:
@@ -69,19 +69,20 @@ def evaluate_sts(
 
 @dataclass(frozen=True)
 class SetResult:
-    """Scores of a set or a subset, and the values that they were computed from [pair]."""
+    """The scores of a set or a subset, and the values that they were computed from."""
 
-    row: Row
-    similarities: np.ndarray
-    gold: np.ndarray
+    row: Row  # The scores
+    similarities: np.ndarray  # Similarities of the model [pair]
+    gold: np.ndarray  # Gold scores [pair]
 
 
 def _result(
     sts_set: StsSet, subset: str | None, mask: np.ndarray, similarities: Similarities, bootstrap: int, seed: int
 ) -> SetResult:
+    """Compute the scores of a set, or of its subset with the name `subset`, whose pairs `mask` marks."""
     title = f"{sts_set.title} {subset}" if subset else sts_set.title
     gold, values = sts_set.gold[mask], similarities.values[mask]
-    # Closer together than float32 can tell apart, they hold nothing but rounding.
+    # Similarities that are closer together than this only differ by the rounding of single precision.
     if len(values) > 1 and np.ptp(values) < 1e-6:
         raise InputError(
             f"{title}: there is no correlation, because the model gives all {len(values)} pairs the similarity "
@@ -103,9 +104,10 @@ def _result(
 
 
 def _year(year: str, results: Sequence[SetResult]) -> Row:
-    """The scores of all sets of a year, in the usual ways.
+    """Compute the scores of a year from the results of its sets.
 
-    The mean of the sets' Pearson's r is the papers' figure, Spearman's rho over all pairs together MTEB's.
+    `mean`, the mean of the sets' Pearson's r, is the score of the papers. `all_spearman`, Spearman's rho over all
+    pairs together, is the score of MTEB.
     """
     correlations, similarities, golds = [], [], []
     for result in results:
@@ -123,18 +125,18 @@ def _year(year: str, results: Sequence[SetResult]) -> Row:
 
 
 def _counts(rows: Sequence[Row]) -> list[str]:
-    """Describe unusual sentences with their counts."""
+    """Return notes on how many pairs were skipped, and how many sentences have unknown words only or zero vectors."""
     names = {row.name for row in rows}
     totals: Counter[str] = Counter()
     for row in rows:
-        # Subsets are counted with their set.
+        # The rows of subsets are passed over, because their pairs count in the row of the set.
         if row.group not in names:
             totals.update(row.details)
     described = []
     if count := totals["skipped"]:
         described.append(f"{counted(count, 'pair')} without a gold score skipped.")
     if count := totals["unknown_sentences"]:
-        # Words that are left out have a weight of 0, such as those of a blacklist.
+        # A model leaves out words of weight 0, such as those on a blacklist.
         have = counted(count, "sentence has", "sentences have")
         described.append(f"{have} no word that the model knows and does not leave out.")
     if count := totals["zero_vectors"]:

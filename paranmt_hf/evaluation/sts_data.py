@@ -1,4 +1,4 @@
-"""Sets of sentence pairs with gold similarities: SentEval's folders, the STS benchmark, single files, the Hub."""
+"""Read STS data from SentEval's folders, the STS benchmark, SICK, PIT 2015, single files and the Hub."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from paranmt_hf.hub.repository import ASSETS, own_files
 from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.wording import counted
 
-SCALE = (0, 5)  # Of the gold scores of the SemEval tasks and of the STS benchmark
-# Pairs with a gold score in each data set of the SemEval tasks 2012-2016; STS 2013 SMT (750 more) is not free.
+SCALE = (0, 5)  # Lowest and highest gold score of the SemEval tasks and of the STS benchmark
+# Number of pairs with a gold score in each set of the SemEval tasks 2012-2016. STS 2013 SMT, 750 more, is not free.
 COUNTS: Mapping[str, Mapping[str, int]] = {
     "STS12": {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "surprise.OnWN": 750, "surprise.SMTnews": 399},
     "STS13": {"FNWN": 189, "OnWN": 561, "headlines": 750},
@@ -31,7 +31,7 @@ COUNTS: Mapping[str, Mapping[str, int]] = {
     "STS15": {"answers-forums": 375, "answers-students": 750, "belief": 375, "headlines": 750, "images": 750},
     "STS16": {"answer-answer": 254, "headlines": 249, "plagiarism": 230, "postediting": 244, "question-question": 209},
 }
-# The papers' development set.
+# Name of the papers' development set.
 DEVELOPMENT = "STS17-track5"
 Split = Literal["train", "dev", "test"]
 _SPLITS: tuple[Split, ...] = get_args(Split)
@@ -40,16 +40,19 @@ _LAYOUTS = (
     "STS.input.*.txt and STS.gs.*.txt, sts-dev.csv and sts-test.csv, SICK_test_annotated.txt, test.data of PIT 2015, "
     "folders with such files, or a dataset with the split 'test' and the columns score, sentence1 and sentence2"
 )
-# Forty pairs of our own, which the package carries.
+# Name of the forty sentence pairs of this package.
 SAMPLE = "sample"
 SICK, TWITTER = "SICK", "Twitter"
-# The trial part of 500 pairs is in neither paper's figures.
+# The trial part of SICK, 500 pairs, is left out, because neither paper counts it.
 SICK_FILES: Mapping[str, str] = {"train": "SICK_train.txt", "test": "SICK_test_annotated.txt"}
 StsData = str | Path | Sequence[str | Path | StsSet]
 
 
 def sets_of(data: StsData) -> list[StsSet]:
-    """Read all sets of one or several files, folders or Hub datasets, see `read_sts`; sets are returned unchanged."""
+    """Return all sets of some data: files, folders and Hub datasets are read (see `read_sts`), sets taken as they are.
+
+    Raises `InputError` if a set was read twice.
+    """
     sets: list[StsSet] = []
     places: list[str | Path] = []
     for one in [data] if isinstance(data, str | Path) else data:
@@ -63,19 +66,24 @@ def sets_of(data: StsData) -> list[StsSet]:
 
 
 def read_sts(data: Path | str) -> list[StsSet]:
-    """Read all sets of a file, a folder or a Hub dataset, years first.
+    """Read all sets of a file, a folder or a Hub dataset.
 
-    These are a folder in SentEval's layout (`STS12-en-test` and the like), the STS benchmark's folder (dev, test and
-    the development set, not train), those of SICK and of Twitter (PIT 2015), a folder that holds such folders, a file
-    with scores and sentences (see `read_pair_file`), a folder with a dataset (Parquet, JSON lines), a Hub id such as
-    `mteb/sts12-sts`, or `sample`, forty pairs that the package carries.
+    The data may be:
+
+    - a folder in SentEval's layout, such as `STS12-en-test`;
+    - the folder of the STS benchmark: dev, test and the development set of the papers, without train;
+    - the folder of SICK, or of Twitter (PIT 2015);
+    - a folder that holds such folders;
+    - a file with scores and sentences, see `read_pair_file`;
+    - a folder with a dataset (Parquet, JSON lines), or a Hub id such as `mteb/sts12-sts`;
+    - `sample`, forty sentence pairs of this package.
     """
     path = Path(data).expanduser()
     if is_sample(data):
         return [_sample()]
     check_regular(path)
     for split in _SPLITS:
-        # Other files may be called so, and have other columns.
+        # Files of other data may have this name too, but fewer columns.
         if path.name == f"sts-{split}.csv" and path.is_file() and read_lines(path)[0].count("\t") >= 6:
             return [read_benchmark(path.parent, split)]
     if path.is_file() or (path / SAVED).is_file():
@@ -100,16 +108,17 @@ def read_sts(data: Path | str) -> list[StsSet]:
 
 
 def is_sample(data: Path | str) -> bool:
-    """Whether `sample`, the pairs of the package, is named, and not a path."""
+    """Return whether `data` names the sentence pairs of this package, `sample`, and not a path of this name."""
     return str(data) == SAMPLE and not Path(data).exists()
 
 
 def _sample() -> StsSet:
+    """Read the sentence pairs of this package."""
     return read_pair_file(ASSETS / "sample" / "similarity.tsv", SAMPLE)
 
 
 def _sets_in(folder: Path) -> list[StsSet]:
-    """Read the sets whose files are in a folder itself."""
+    """Read the sets whose files are in a folder, but not in its subfolders; an empty list if there are none."""
     names = {file.name for file in folder.iterdir()}
     sets = read_senteval(folder) if any(map(_INPUT.fullmatch, names)) else []
     benchmark = [split for split in _SPLITS[1:] if f"sts-{split}.csv" in names]
@@ -125,15 +134,17 @@ def _sets_in(folder: Path) -> list[StsSet]:
 
 
 def _check_twice(sets: list[StsSet], path: Path | str) -> None:
+    """Raise `InputError` if two sets have the same title; `path` is their location, for the error."""
     for title, count in Counter(each.title for each in sets).items():
         if count > 1:
             raise InputError(f"{path} holds {title} twice; move one copy elsewhere")
 
 
 def read_senteval(folder: Path) -> list[StsSet]:
-    """Read one year in SentEval's layout: `STS.input.<name>.txt` and `STS.gs.<name>.txt`, aligned line by line.
+    """Read the sets of one year in SentEval's layout.
 
-    An input line is two sentences and a tab between; what follows another tab (2016: the sources) is left out.
+    A set is two files with as many lines: `STS.input.<name>.txt` has two sentences with a tab between them on each
+    line, and `STS.gs.<name>.txt` the gold scores. Text after a second tab, such as the sources in 2016, is left out.
     """
     name = folder.resolve().name
     match = re.search(r"STS(?:20)?(1[2-6])(?!\d)", name, re.IGNORECASE)
@@ -167,11 +178,14 @@ def read_senteval(folder: Path) -> list[StsSet]:
 
 
 def read_benchmark(folder: Path | str, split: Split = "test") -> StsSet:
-    """Read a split of the STS benchmark, with parts that have results of their own.
+    """Read a split of the STS benchmark, with subsets that get scores of their own.
 
-    Captions are the rows of the genre `main-captions` (table 16 of ParaNMT-50M): MSRvid, images, and track 5 of 2017.
-    Of dev and test `v2` is the part in MTEB's task `STSBenchmark.v2`: without pairs that are there twice, in either
-    order, or in another split too. It is left out if the folder lacks a split.
+    The subsets are:
+
+    - `captions`, the rows of the genre `main-captions` (table 16 of ParaNMT-50M): MSRvid, images, and track 5 of 2017;
+    - `no captions`, all other rows;
+    - `v2`, for dev and test only, the pairs of MTEB's task `STSBenchmark.v2`: those that occur once in all splits, in
+      either order. This subset is left out if the folder lacks a split.
     """
     folder = Path(folder)
     rows = _benchmark_rows(folder, split)
@@ -189,9 +203,11 @@ def read_benchmark(folder: Path | str, split: Split = "test") -> StsSet:
 def development_set(folder: Path | str) -> StsSet:
     """Read the papers' development set: the 250 pairs of STS 2017 track 5, which are in no test set of 2012-2016.
 
-    They stand in the STS benchmark's dev and test files as `track5.en-en`; `folder` is the benchmark's, or holds it as
-    `STSBenchmark`. STS-B dev itself must not select a model that is tested on STS 2012-2016, because most of its pairs
-    come from those years.
+    They are the rows `track5.en-en` of the dev and test files of the STS benchmark. The whole dev file must not select
+    a model that is tested on STS 2012-2016, because most of its pairs come from those years.
+
+    Args:
+        folder: Folder of the STS benchmark, or a folder that holds it under the name `STSBenchmark`.
     """
     folder = Path(folder)
     if not (folder / "sts-dev.csv").exists() and (folder / "STSBenchmark").is_dir():
@@ -209,13 +225,13 @@ def development_set(folder: Path | str) -> StsSet:
 class _BenchmarkRow(NamedTuple):
     """A row of the STS benchmark."""
 
-    genre: str
-    file: str
+    genre: str  # Genre, such as `main-captions`
+    file: str  # Name of the set that the pair comes from, such as `track5.en-en`
     pair: ScoredPair
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The sentences in either order, without case and white space."""
+        """The two sentences in sorted order, without case, so that equal pairs have equal keys in either order."""
         return tuple(sorted(" ".join(text.lower().split()) for text in (self.pair.left, self.pair.right)))
 
 
@@ -225,7 +241,7 @@ def _benchmark_rows(folder: Path, split: str) -> list[_BenchmarkRow]:
     if not path.is_file():
         raise InputError(f"there is no {path}: expected the folder of the STS benchmark with sts-{split}.csv")
     rows = []
-    # Of some rows two columns of licences follow.
+    # Some rows have two more columns, with licences.
     for place, fields in tab_separated(path, 7, "genre, file, year, id, score and two sentences"):
         genre, file, _, _, score, left, right = fields[:7]
         if score.strip():
@@ -234,9 +250,10 @@ def _benchmark_rows(folder: Path, split: str) -> list[_BenchmarkRow]:
 
 
 def read_sick(folder: Path) -> StsSet:
-    """Read the relatedness of SICK (Marelli et al. 2014): train and test together, or one of them, each a subset.
+    """Read the relatedness scores of SICK (Marelli et al. 2014): the parts train and test, or the one that is there.
 
-    PARAGRAM-PHRASE (arXiv:1511.08198) reports the test part, Sent2Vec (arXiv:1703.02507, table 2) both.
+    The parts are subsets of the set. PARAGRAM-PHRASE (arXiv:1511.08198) reports the test part, Sent2Vec
+    (arXiv:1703.02507, table 2) both together.
     """
     parts = {part: read_relatedness(folder / name) for part, name in SICK_FILES.items() if (folder / name).exists()}
     sentences, gold = zip(*chain.from_iterable(parts.values()), strict=True)
@@ -247,7 +264,7 @@ def read_sick(folder: Path) -> StsSet:
 
 
 def read_pit(folder: Path) -> StsSet:
-    """Read the test part of PIT 2015 (Xu et al. 2015), `test.data`: pairs of tweets, and a judgement from 0 to 5."""
+    """Read `test.data`, the test part of PIT 2015 (Xu et al. 2015): pairs of tweets with scores from 0 to 5."""
     path = folder / "test.data"
     pairs = []
     for place, fields in tab_separated(path, 5, "topic, its name, two sentences and a judgement"):
@@ -262,7 +279,11 @@ def read_pit(folder: Path) -> StsSet:
 
 
 def read_hub(dataset: str, *, split: str = "test") -> StsSet:
-    """Read a split of a dataset on the Hub or in a local folder, such as MTEB's: all sets of a year in one."""
+    """Read a split of a dataset on the Hub, or in a local folder, as one set.
+
+    Such a dataset has columns of scores and sentences, see `find_columns`. In MTEB's datasets, all sets of a year are
+    one dataset.
+    """
     from datasets import load_dataset, load_dataset_builder
 
     folder = Path(dataset)
@@ -296,7 +317,10 @@ def read_hub(dataset: str, *, split: str = "test") -> StsSet:
 
 
 def notes(sets: list[StsSet]) -> list[str]:
-    """Explain why yearly scores are not comparable with published ones, a sentence for each reason."""
+    """Return a sentence for each reason why yearly scores are not comparable with published ones.
+
+    Reasons are years or sets that are missing, and sets with another number of pairs.
+    """
     sentences = []
     found: dict[str, dict[str, int]] = {}
     for sts_set in sets:
@@ -320,12 +344,17 @@ def notes(sets: list[StsSet]) -> list[str]:
 
 
 def read_scored_pairs(data: str | Path) -> StsSet:
-    """Read a development set; scores may have any range.
+    """Read a development set of scored sentence pairs; the scores may have any range.
 
-    It is `sample` (forty pairs that the package carries); a file with scores and sentences (see `read_pair_file`); a
-    folder of Parquet files or a dataset on the Hub (its split `validation`, or the one behind a colon,
-    `you/pairs:dev`), with the columns `sentence1`, `sentence2` and `score`; or the folder of the STS benchmark, of
-    which the 250 pairs of STS 2017 track 5 are read.
+    The data may be:
+
+    - `sample`, forty sentence pairs of this package;
+    - a file with scores and sentences, see `read_pair_file`;
+    - the folder of the STS benchmark, from which the 250 pairs of STS 2017 track 5 are read;
+    - a folder of Parquet files with the columns `sentence1`, `sentence2` and `score`;
+    - a dataset on the Hub with these columns: its split `validation`, or the one after a colon, as in `you/pairs:dev`.
+
+    Raises `InputError` if all scores are equal.
     """
     path = Path(data).expanduser()
     if is_sample(data):

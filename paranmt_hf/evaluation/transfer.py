@@ -1,7 +1,7 @@
-"""Transfer tasks: accuracy of simple classifiers over sentence vectors; ParaNMT-50M, table 14, Sent2Vec, table 1.
+"""Evaluate encoders on transfer tasks: ParaNMT-50M, table 14; Sent2Vec, table 1.
 
-Vectors stay as they are, and a head is trained on them for each task, in SentEval's protocol. Features of a sentence
-are its vector u, of a pair of sentences |u - v| and u * v.
+For each task a head, a simple classifier or regressor, is trained on sentence vectors in SentEval's protocol; the
+encoder is not trained. The features of a sentence are its vector u, those of a pair of sentences |u - v| and u * v.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from paranmt_hf.util.wording import counted
 from paranmt_hf.version import __version__
 
 logger = logging.getLogger(__name__)
-# The averages of accuracies that papers print.
+# Averages of accuracies that papers print, with the tasks that each is over.
 AVERAGES: Mapping[str, tuple[str, ...]] = {
     # Sent2Vec (arXiv:1703.02507), table 1.
     "Mean of 6": ("MR", "CR", "SUBJ", "MPQA", "TREC", "MRPC"),
@@ -60,10 +60,11 @@ def evaluate_transfer(
     Args:
         encoder: Anything with `encode(sentences)`, such as a `SentenceTransformer`.
         data: A folder with tasks in SentEval's layout, see `read_tasks`; or the tasks themselves.
-        name: Name of the model in the result; by default that of its class.
+        name: Name of the model in the results; by default the name of its class.
         config: Folds and seed.
-        left_out: Names of tasks that are not among those given, for the record.
-        finished: Where the results of finished tasks are kept, and found again.
+        left_out: Names of tasks that are not evaluated because their files are missing, for the notes. If `data` is a
+            folder, they are found there instead.
+        finished: Where the results of finished tasks are kept and found again; by default they are not kept.
     """
     config = config or TransferConfig()
     if isinstance(data, str | Path):
@@ -73,7 +74,7 @@ def evaluate_transfer(
     if not tasks:
         raise InputError("there is nothing to evaluate: expected at least one task")
     for task in tasks:
-        # Before the first task is trained on, whose result would be lost.
+        # All tasks are checked before the first one is trained, whose result an error would lose.
         if task.way != "relatedness":
             items = task.parts["all" if task.way == "nested" else "train"]
             check_folds(items.labels, 1 if task.way == "dev" else config.folds, task.name, nested=task.way == "nested")
@@ -102,7 +103,7 @@ def evaluate_transfer(
 def _notes(
     tasks: Sequence[TransferTask], rows: Sequence[Row], config: TransferConfig, left_out: Sequence[str]
 ) -> list[str]:
-    """What a reader of the figures must know."""
+    """Return the sentences that a reader of the scores must know, on files, penalties and unusual vectors."""
     notes: list[str] = []
     edges = []
     for task, row in zip(tasks, rows, strict=True):
@@ -123,7 +124,7 @@ def _notes(
 
 
 def averages(rows: Sequence[Row]) -> list[Row]:
-    """Compute the averages of `AVERAGES` for which all tasks are given."""
+    """Compute those of the `AVERAGES` whose tasks all have a row."""
     figures = {row.name: row.main for row in rows}
     means = []
     for title, parts in AVERAGES.items():
@@ -133,7 +134,11 @@ def averages(rows: Sequence[Row]) -> list[Row]:
 
 
 class _VectorStore:
-    """Vectors of the sentences of one task, each encoded once; both tasks of SICK share theirs."""
+    """The vectors of the sentences of one task; each distinct sentence is encoded once.
+
+    The vectors stay for a next task with the same sentences, such as the second task of SICK. `vectors` are the
+    vectors [sentence, dimension], float32.
+    """
 
     def __init__(self, encoder: Encoder, name: str, *, scaled: bool = False) -> None:
         self._encoder, self._name, self._scaled = encoder, name, scaled
@@ -141,7 +146,7 @@ class _VectorStore:
         self.vectors = np.empty((0, 0), np.float32)
 
     def encode(self, task: TransferTask) -> None:
-        """Encode the sentences of a task, unless they are those of the previous one."""
+        """Encode the sentences of a task, unless they are the same as those of the previous task."""
         sentences = dict.fromkeys(task.sentences)
         if sentences.keys() == self._rows.keys():
             return
@@ -164,11 +169,11 @@ class _VectorStore:
             self.vectors /= np.linalg.norm(self.vectors, axis=1).mean()
 
     def sides(self, part: TaskPart) -> list[np.ndarray]:
-        """Vector indices of each side of a part [item]."""
+        """Return the indices into `vectors` of the sentences of each side of a part [item]."""
         return [np.array(list(map(self._rows.__getitem__, side)), np.int64) for side in part.sides]
 
     def features(self, part: TaskPart) -> LabelledVectors:
-        """Input of a head for a part."""
+        """Return the features and labels of the items of a part."""
         first, *others = (self.vectors[rows] for rows in self.sides(part))
         if others:
             first = np.concatenate([np.abs(first - others[0]), first * others[0]], axis=1)
@@ -176,12 +181,14 @@ class _VectorStore:
 
 
 def _evaluate_task(task: TransferTask, store: _VectorStore, config: TransferConfig) -> Row:
+    """Encode the sentences of a task, train and test its head, and return its scores."""
     from sklearn.exceptions import ConvergenceWarning
 
     store.encode(task)
     steps = count_fits(task.way, config)
     with Progress(f"{task.name}: training", steps, unit="steps") as progress, warnings.catch_warnings():
-        # Raw vectors seldom let a head converge within the steps that SentEval gives it.
+        # With vectors as they are, a head seldom converges within the steps that SentEval allows, so its warnings are
+        # not shown.
         warnings.simplefilter("ignore", ConvergenceWarning)
         values, penalties = _train_and_test(task, store, config, lambda: progress.advance_to(progress.rows + 1))
     parts = {part: len(items) for part, items in task.parts.items()}
@@ -197,12 +204,17 @@ def _evaluate_task(task: TransferTask, store: _VectorStore, config: TransferConf
 def _train_and_test(
     task: TransferTask, store: _VectorStore, config: TransferConfig, tick: Tick
 ) -> tuple[dict[str, float], Sequence[float]]:
-    """Scores on the test items, the score on the items for model selection, and penalties."""
+    """Train and test the head of a task.
+
+    Returns:
+        Scores by measure, with `dev`, the score on the items that the head was chosen by; and the chosen penalties,
+        none for relatedness.
+    """
     features = {part: store.features(items) for part, items in task.parts.items()}
     if task.way == "relatedness":
         scores, dev = train_relatedness(features["train"], features["dev"], features["test"], config.seed, tick)
         gold = features["test"].labels
-        # MTEB's figure, without training, over train, dev and test.
+        # MTEB's score needs no training: the cosines of all pairs of train, dev and test.
         untrained = np.concatenate([pair_cosines(store.vectors, *store.sides(part)) for part in task.parts.values()])
         every = np.concatenate([part.labels for part in task.parts.values()])
         values = {

@@ -1,4 +1,4 @@
-"""The transfer tasks' files, as published by their authors, in SentEval's folders."""
+"""Read the files of transfer tasks, as their authors published them, in SentEval's folders."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ from paranmt_hf.util.files import check_regular
 TaskName = Literal["MR", "CR", "SUBJ", "MPQA", "SST2", "SST5", "TREC", "MRPC", "SICK-R", "SICK-E"]
 TASKS: tuple[TaskName, ...] = get_args(TaskName)
 Split = Literal["positive", "negative", "train", "dev", "test"]
-# How a task is evaluated: nested cross-validation over all of it, cross-validation on train, a development set, or
-# regression with a development set.
+# How a task is evaluated:
+# - `nested`: classification, with nested cross-validation over all items;
+# - `train`: classification, with cross-validation on the training items to choose the penalty;
+# - `dev`: classification, with development items to choose the penalty;
+# - `relatedness`: regression, with development items to end the training.
 Way = Literal["nested", "train", "dev", "relatedness"]
 Row = tuple[tuple[str, ...], float]  # The sentences of a line, and its label
 
@@ -32,8 +35,8 @@ JUDGEMENTS = ("CONTRADICTION", "NEUTRAL", "ENTAILMENT")
 class TaskPart:
     """The items of a task, or of one of its splits."""
 
-    sides: tuple[list[str], ...]  # The sentences [side][item]: one side, or two of a task about pairs
-    labels: np.ndarray  # Classes from 0 [item], int64; of SICK-R relatedness from 1 to 5, float64
+    sides: tuple[list[str], ...]  # Sentences [side][item]; a task about single sentences has one side, about pairs two
+    labels: np.ndarray  # Classes from 0 on [item], int64; for SICK-R, relatedness from 1 to 5 [item], float64
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -46,13 +49,13 @@ class TaskPart:
 
 @dataclass(frozen=True)
 class TransferTask:
-    """A task, such as `MR`: how it is evaluated, and its items."""
+    """A transfer task, such as `MR`: its items, and how it is evaluated."""
 
     name: str
     way: Way
-    parts: Mapping[str, TaskPart]  # Its items: `all`, or `train`, `test` and, if there is one, `dev`
-    files: tuple[Path, ...]  # The files that they come from
-    notes: tuple[str, ...] = ()  # Sentences that a reader of its result must know
+    parts: Mapping[str, TaskPart]  # Items by part: `all` for a nested task, else `train`, `test` and perhaps `dev`
+    files: tuple[Path, ...]  # Files that the items were read from
+    notes: tuple[str, ...] = ()  # Sentences that a reader of the task's result must know
 
     @property
     def sentences(self) -> list[str]:
@@ -61,7 +64,7 @@ class TransferTask:
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of sentences and labels."""
+        """SHA-256 of sentences and labels, in hexadecimal."""
         digest = hashlib.sha256()
         for part in self.parts.values():
             digest.update(np.ascontiguousarray(part.labels, np.float64).tobytes())
@@ -71,21 +74,21 @@ class TransferTask:
 
 @dataclass(frozen=True)
 class TaskLayout:
-    """Where a task's files are and how a line is read."""
+    """Where the files of a task are, and how their lines are read."""
 
     way: Way  # How the task is evaluated
-    # The names that the file of each split may have, below the folder of all tasks
+    # Possible paths of the file of each split, below the folder of all tasks
     files: Mapping[Split, tuple[str, ...]]
-    counts: Mapping[str, int]  # Items of each part, where its files are whole
-    # Regular expression of a line, with a group `label` and one or two of sentences; where it is None a line is a
-    # sentence, whose label is that of its file
+    counts: Mapping[str, int]  # Number of items of each part in complete files
+    # Regular expression of a line, with a group `label` and a group for each sentence: `only`, or `first` and
+    # `second`. If it is None, a line is a sentence, and its split is its label.
     line: str | None = None
     expected: str = ""  # What a line holds, for errors
-    classes: tuple[str, ...] = ()  # The labels in the order of the classes; without them labels are numbers
-    header: tuple[str, ...] = ()  # The first line of each file, if it has one, without what may precede it
+    classes: tuple[str, ...] = ()  # Labels in the order of their classes; if empty, labels are numbers
+    header: tuple[str, ...] = ()  # Column names in the first line of each file; empty if there is no such line
 
     def parse(self, line: str, where: str) -> Row:
-        """Read a line, given its location."""
+        """Return the sentences and the label of a line; `where` is its file and number, for errors."""
         if self.line is None:
             # CR has lines without a word, which SentEval's encoders read as a full stop.
             return (" ".join(line.split()) or ".",), 0
@@ -101,9 +104,14 @@ class TaskLayout:
 
 
 def read_tasks(folder: Path | str, names: Sequence[str] | None = None) -> tuple[list[TransferTask], list[str]]:
-    """Read the tasks in a folder in SentEval's layout (`MR/rt-polarity.pos`, `TREC/train_5500.label` and so on).
+    """Read transfer tasks from a folder in SentEval's layout (`MR/rt-polarity.pos`, `TREC/train_5500.label` etc.).
 
-    Reads those of some names, or those that are there; returns the tasks, and the names of those that are not there.
+    Args:
+        folder: Folder of the tasks' folders.
+        names: Names of the tasks to read, which must be in the folder; all that are in it if None or empty.
+
+    Returns:
+        The tasks, and the names of the tasks that are not in the folder.
     """
     folder = Path(folder).expanduser()
     check_regular(folder)
@@ -130,7 +138,7 @@ def read_tasks(folder: Path | str, names: Sequence[str] | None = None) -> tuple[
 
 
 def _read_task(name: str, folder: Path) -> TransferTask | None:
-    """Read a task; None if none of its files exists."""
+    """Read a task; None if none of its files exists. Raises `InputError` if only some of them exist."""
     layout = _LAYOUTS[name]
     files: dict[Split, Path] = {}
     missing = []
@@ -169,14 +177,15 @@ def _read_task(name: str, folder: Path) -> TransferTask | None:
 
 
 def read_relatedness(path: Path) -> list[Row]:
-    """Read the pairs of sentences of a file of SICK, with their relatedness."""
+    """Read the sentence pairs of a file of SICK, with their relatedness scores from 1 to 5."""
     return _read_rows(path, _LAYOUTS["SICK-R"])
 
 
 def _read_rows(path: Path, layout: TaskLayout) -> list[Row]:
+    """Read the sentences and the label of each line of a file, after checking its header."""
     lines = read_lines(path, or_latin1=True)
     while layout.line is not None and not lines[-1].strip():
-        # Blank lines at the end are no items, unless a line is a sentence.
+        # Blank lines at the end of a file are not items. Where a line is only a sentence, they are items.
         lines.pop()
     first = 1
     if layout.header:
@@ -193,7 +202,7 @@ def _read_rows(path: Path, layout: TaskLayout) -> list[Row]:
 
 
 def _part(rows: list[Row], layout: TaskLayout) -> TaskPart:
-    """Sort rows in SentEval's order, shortest first, so that equal files give its folds."""
+    """Make a part of rows, sorted by length as in SentEval, so that cross-validation has the same folds as there."""
     rows = sorted(rows, key=lambda row: (*(len(sentence.split()) for sentence in row[0]), row[1]))
     items, labels = zip(*rows, strict=True)
     kind = np.float64 if layout.way == "relatedness" else np.int64
@@ -211,7 +220,7 @@ _SICK_FILES: Mapping[Split, tuple[str, ...]] = {
 _SICK_COUNTS = {"train": 4500, "dev": 500, "test": 4927}
 _SICK_HEADER = ("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment")
 
-# SentEval's names first; then those under which the files are found elsewhere.
+# Layouts by the name of the task. SentEval's file names come first, then those that the files have elsewhere.
 _LAYOUTS: Mapping[str, TaskLayout] = {
     "MR": TaskLayout(
         way="nested",
@@ -234,7 +243,7 @@ _LAYOUTS: Mapping[str, TaskLayout] = {
     "MPQA": TaskLayout(
         way="nested", files={"positive": ("MPQA/mpqa.pos",), "negative": ("MPQA/mpqa.neg",)}, counts={"all": 10606}
     ),
-    # sentence, tab, class
+    # Lines such as: sentence, tab, 1
     "SST2": TaskLayout(
         way="dev",
         files={
@@ -259,7 +268,7 @@ _LAYOUTS: Mapping[str, TaskLayout] = {
         expected="a class from 0 to 4, a blank and a sentence",
         classes=("0", "1", "2", "3", "4"),
     ),
-    # NUM:date When was he born ?
+    # Lines such as: NUM:date When was he born ?
     "TREC": TaskLayout(
         way="train",
         files={

@@ -1,8 +1,10 @@
-"""Classifiers and regressors on sentence vectors, in SentEval's protocol (Conneau & Kiela 2018, arXiv:1803.05449).
+"""Train and test heads on sentence vectors, in SentEval's protocol (Conneau & Kiela 2018, arXiv:1803.05449).
 
-Logistic regression by scikit-learn, its penalty tuned in one of three ways. For SICK-R relatedness as the expectation
-of five classes (Tai et al. 2015, arXiv:1503.00075, section 4.2): mean squared error between the softmax and the target
-distribution, Adam, batches of 64, and an end where Pearson's r on the development pairs no longer rises.
+A head is a small model that predicts the label of an item. The head of a classification task is scikit-learn's
+logistic regression, whose penalty is tuned in one of three ways. The head of SICK-R predicts relatedness as the
+expectation over five classes (Tai et al. 2015, arXiv:1503.00075, section 4.2). It is trained by Adam in batches of 64,
+on the mean squared error between the softmax and the target distribution, until Pearson's r on the development pairs
+no longer rises.
 """
 
 from __future__ import annotations
@@ -25,28 +27,28 @@ from paranmt_hf.util.settings import Settings
 if TYPE_CHECKING:
     import torch
 
-# Inverse strengths C of the L2 penalty that SentEval tries with scikit-learn's logistic regression.
+# Values of C, the inverse strength of the L2 penalty, that SentEval tries with scikit-learn's logistic regression.
 GRIDS: Mapping[Way, tuple[float, ...]] = {
     "nested": tuple(2.0**power for power in range(-2, 4)),
     "train": tuple(2.0**power for power in range(-1, 6)),
     "dev": tuple(2.0**power for power in range(-2, 4)),
 }
 Tick = Callable[[], None]  # Called after each fit
-# Positions of the items to train on, and of those held out.
+# Indices of the items to train on, and of those held out.
 Fold = tuple[np.ndarray, np.ndarray]
 Job = TypeVar("Job")
 Done = TypeVar("Done")
-CLASSES = 5  # Of SICK-R's relatedness
-LOOKS = 20  # The most looks at SICK-R's development pairs
+CLASSES = 5  # Number of classes of SICK-R's relatedness
+LOOKS = 20  # Maximum number of evaluations on SICK-R's development pairs, with 50 epochs before each
 
 
 @dataclass(frozen=True)
 class TransferConfig(Settings):
-    """Settings of the protocol; the defaults are those of published figures.
+    """Settings of the protocol of transfer tasks; the defaults are those of published figures.
 
     Attributes:
-        folds: Folds of cross-validation; published figures have 10, and 5 are quicker.
-        seed: Seed of the folds, and of the start and order of training of SICK-R.
+        folds: Number of folds of cross-validation; published figures have 10, and 5 are quicker.
+        seed: Seed of the folds, and of the initial weights and the order of training of SICK-R.
         scaled: Divide the vectors of each task by their mean length, so that the penalties suit short vectors too,
             such as averages of words; SentEval takes vectors as they are.
     """
@@ -56,7 +58,7 @@ class TransferConfig(Settings):
     scaled: bool = False
 
     def describe(self) -> dict[str, Any]:
-        """Describe the training of the heads, as JSON values."""
+        """Return a description of the training of the heads, as JSON values."""
         return {
             "folds": self.folds,
             "seed": self.seed,
@@ -69,32 +71,40 @@ class TransferConfig(Settings):
 
 @dataclass(frozen=True)
 class LabelledVectors:
-    """Vectors [item, feature], float32, and labels of items, as in `TaskPart`."""
+    """The input of a head for some items, with their labels."""
 
-    vectors: np.ndarray
-    labels: np.ndarray
+    vectors: np.ndarray  # Features of each item [item, feature], float32
+    labels: np.ndarray  # Labels as in `TaskPart` [item]
 
     def take(self, items: np.ndarray) -> LabelledVectors:
-        """Choose items by index [chosen], in that order."""
+        """Return the items with these indices, in this order."""
         return LabelledVectors(self.vectors[items], self.labels[items])
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """Result of a tuned head."""
+    """The result of a head whose penalty was tuned."""
 
-    accuracy: float  # On the test items, in [0, 1]; of nested cross-validation the mean over the folds
-    dev: float  # On the items that the penalty was chosen by, in [0, 1]; the mean over the folds if there are several
-    penalties: tuple[float, ...]  # The chosen inverse strength C of each test: one, or one a fold
-    predictions: np.ndarray  # Class of each test item [item]; empty for nested cross-validation
+    accuracy: float  # Accuracy on the test items, in [0, 1]; for nested cross-validation, the mean over the folds
+    # Accuracy on the items that the penalty was chosen by, in [0, 1]; with several folds, the mean over them
+    dev: float
+    penalties: tuple[float, ...]  # The chosen C; for nested cross-validation, the C of each fold
+    predictions: np.ndarray  # Predicted class of each test item [item]; empty for nested cross-validation
 
 
 def tuned_head(parts: Mapping[str, LabelledVectors], way: Way, config: TransferConfig, tick: Tick) -> Tuned:
-    """Choose the penalty of a head, train it and test it, given all items of the task, or those of its splits.
+    """Choose the penalty of a head, train it and test it.
 
-    `nested` (MR, CR, SUBJ, MPQA): each fold is tested with the penalty that cross-validation inside the others
-    prefers. `train` (TREC, MRPC): cross-validation on the training items chooses. `dev` (SST, SICK-E): the development
-    items choose. `tick` is called after each fit, `count_fits` times.
+    Args:
+        parts: Items of each part of the task.
+        way: How the penalty is chosen:
+
+            - `nested` (MR, CR, SUBJ, MPQA): each fold is the test set once, and the penalty for it is chosen by
+              cross-validation on the other folds.
+            - `train` (TREC, MRPC): by cross-validation on the training items.
+            - `dev` (SST, SICK-E): by the accuracy on the development items.
+        config: Folds and seed.
+        tick: Called after each fit, `count_fits` times in all.
     """
     if way == "nested":
         items = parts["all"]
@@ -118,7 +128,7 @@ def tuned_head(parts: Mapping[str, LabelledVectors], way: Way, config: TransferC
 
 
 def count_fits(way: Way, config: TransferConfig) -> int:
-    """The most ticks of `tuned_head`, or of `train_relatedness`."""
+    """Return how many fits `tuned_head` makes, or the largest number of evaluations that `train_relatedness` makes."""
     if way == "relatedness":
         return LOOKS
     splits = 1 if way == "dev" else config.folds
@@ -135,13 +145,13 @@ def _tune(
     config: TransferConfig,
     tick: Tick,
 ) -> Tuned:
-    """Choose the penalty on folds of `items`, train on all of `train`, and test."""
+    """Choose the penalty of highest accuracy on the folds of `items`, train on `train` with it, and test on `test`."""
     from sklearn.linear_model import LogisticRegression
 
     grid = GRIDS[way]
 
     def predictions(penalty: float, train: LabelledVectors, held: LabelledVectors) -> np.ndarray:
-        # As SentEval has it, so that figures are equal: scikit-learn's defaults, which stop after 100 steps.
+        # These are scikit-learn's defaults, with at most 100 steps, as in SentEval, so that scores are the same.
         head = LogisticRegression(C=penalty, random_state=config.seed).fit(train.vectors, train.labels)
         return np.asarray(head.predict(held.vectors))
 
@@ -152,16 +162,17 @@ def _tune(
 
     jobs = [(fold, penalty) for fold in folds for penalty in grid]
     accuracies = np.mean(np.reshape(_on_threads(accuracy, jobs, tick), (len(folds), len(grid))), axis=0)
-    # The highest accuracy, rounded as SentEval does, and of equal ones the strongest penalty.
+    # The highest accuracy wins, rounded as in SentEval. Of equal ones the strongest penalty wins, which comes first.
     best = int(np.argmax(np.round(100 * accuracies, 2)))
-    (found,) = _on_threads(lambda penalty: predictions(penalty, train, test), [grid[best]], tick)
-    return Tuned(float(np.mean(found == test.labels)), float(accuracies[best]), (grid[best],), found)
+    (predicted,) = _on_threads(lambda penalty: predictions(penalty, train, test), [grid[best]], tick)
+    return Tuned(float(np.mean(predicted == test.labels)), float(accuracies[best]), (grid[best],), predicted)
 
 
 def _on_threads(work: Callable[[Job], Done], jobs: Sequence[Job], tick: Tick) -> list[Done]:
-    """Run jobs in parallel, each on one thread, so that results do not depend on the number of processors.
+    """Run jobs in parallel, and return their results in the order of the jobs.
 
-    There are few threads, because each holds a copy of the vectors.
+    Each job runs on one thread, so that results do not depend on the number of processors. There are at most 8
+    threads, because each holds a copy of the vectors. `tick` is called for each finished job.
     """
     from threadpoolctl import threadpool_limits
 
@@ -172,14 +183,14 @@ def _on_threads(work: Callable[[Job], Done], jobs: Sequence[Job], tick: Tick) ->
                 results.append(result)
                 tick()
         except BaseException:
-            # Ctrl-C ends the work with the fits that have begun.
+            # After Ctrl-C, only the fits that have begun still run.
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return results
 
 
 def _folds(labels: np.ndarray, config: TransferConfig) -> list[Fold]:
-    """Training and held-out items of each fold."""
+    """Split items into folds of equal shares of classes; returns the training and held-out items of each fold."""
     from sklearn.model_selection import StratifiedKFold
 
     folds = StratifiedKFold(config.folds, shuffle=True, random_state=config.seed)
@@ -187,15 +198,19 @@ def _folds(labels: np.ndarray, config: TransferConfig) -> list[Fold]:
 
 
 def check_folds(labels: np.ndarray, folds: int, name: str, *, nested: bool) -> None:
-    """Reject items of one class, and classes [item] with fewer items than folds.
+    """Raise `InputError` if training items are all of one class, or if a class has too few items for the folds.
 
-    `folds` is 1 where a development set chooses; if `nested`, each fold's other items are cut into folds again.
+    Args:
+        labels: Class of each training item [item].
+        folds: Number of folds; 1 if a development set chooses the penalty.
+        name: Name of the task, for the error.
+        nested: Whether the items outside of each fold are split into folds again.
     """
     classes, counts = np.unique(labels, return_counts=True)
     if len(classes) < 2:
         raise InputError(f"{name}: all {len(labels):,} training items are of one class; expected two or more")
     fewest = int(counts.min())
-    # Of the items outside a fold there must be one for each fold inside.
+    # In nested cross-validation, the items of a class outside a fold must be enough for one in each inner fold.
     needed = next(count for count in range(folds, 3 * folds + 1) if not nested or count - -(-count // folds) >= folds)
     if fewest < needed:
         raise InputError(
@@ -204,7 +219,9 @@ def check_folds(labels: np.ndarray, folds: int, name: str, *, nested: bool) -> N
 
 
 def target_distributions(scores: np.ndarray, values: Sequence[int] = range(1, CLASSES + 1)) -> np.ndarray:
-    """Convert each score to a distribution with that mean, on at most two neighbours of `values` [pair, class].
+    """Convert each score to a distribution over classes whose mean is the score [pair, class], float32.
+
+    Only the classes next to the score, at most two, have a share. `values` are the values of the classes.
 
     >>> target_distributions(np.array([3.6, 5.0])).round(1).tolist()
     [[0.0, 0.0, 0.4000000059604645, 0.6000000238418579, 0.0], [0.0, 0.0, 0.0, 0.0, 1.0]]
@@ -216,9 +233,18 @@ def target_distributions(scores: np.ndarray, values: Sequence[int] = range(1, CL
 def train_relatedness(
     train: LabelledVectors, dev: LabelledVectors, test: LabelledVectors, seed: int, tick: Tick
 ) -> tuple[np.ndarray, float]:
-    """Train the head of SICK-R until the development score stops improving.
+    """Train the head of SICK-R until Pearson's r on the development pairs stops rising, and apply it to test pairs.
 
-    Returns the relatedness of the test pairs [pair], in [1, 5], and Pearson's r on the development pairs.
+    Args:
+        train: Training pairs.
+        dev: Development pairs.
+        test: Test pairs.
+        seed: Seed of the initial weights and of the order of training.
+        tick: Called after every 50 epochs, at most `LOOKS` times.
+
+    Returns:
+        The predicted relatedness of the test pairs [pair], in [1, 5], and the best Pearson's r on the development
+        pairs.
     """
     import torch
 
@@ -233,7 +259,7 @@ def train_relatedness(
     adam = torch.optim.Adam(head.parameters(), lr=0.001, fused=True)
     best = -2.0
     kept = {}
-    left = 3  # Looks without a rise before training ends
+    patience = 3  # How many more evaluations may pass without a rise
     for _ in range(LOOKS):
         for _ in range(50):
             order = torch.randperm(len(vectors), generator=generator)
@@ -247,8 +273,8 @@ def train_relatedness(
         if reached > best:
             best = reached
             kept = copy.deepcopy(head.state_dict())
-        elif left:
-            left -= 1
+        elif patience:
+            patience -= 1
         else:
             break
     head.load_state_dict(kept)
@@ -256,6 +282,7 @@ def train_relatedness(
 
 
 def _scores(head: torch.nn.Module, vectors: np.ndarray) -> np.ndarray:
+    """Return the relatedness that a head predicts for each pair [pair], float64, in [1, 5]."""
     import torch
 
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Averages of word vectors as encoders, weighted or with a component removed, and word counts for them."""
+"""Encoders that average word vectors, weighted or with a component removed, and the word counts they need."""
 
 from __future__ import annotations
 
@@ -43,11 +43,17 @@ from paranmt_hf.util.wording import counted
 
 
 class WordAverage:
-    """Encodes a sentence as the mean of the vectors of its known words times their weights [word], at least 0.
+    """An encoder that averages word vectors: a sentence is the mean of the weighted vectors of its known words.
 
-    A sentence without such a word is zeros, and words of weight 0 do not count. SentEval's own example of an encoder
-    is the plain average; here words are the tokens of `paranmt_hf.text.definitions`, in lower case. If
-    `remove_component` is set, `fitted` removes the first principal component, as SIF does.
+    Words are the tokens of `paranmt_hf.text.definitions`, in lower case. Words of weight 0 do not count. A sentence
+    without a word that counts gets zeros. SentEval's example of an encoder is such an average too, without weights.
+
+    Args:
+        vectors: Words and their vectors.
+        weights: Weight of each word [word], at least 0; 1 for each if None.
+        remove_component: Whether `fitted` removes the first principal component, as SIF does.
+        checksum: Checksum of the file of word vectors; None if they are not from a file.
+        notes: Sentences that a reader of the encoder's results must know.
     """
 
     def __init__(
@@ -67,7 +73,8 @@ class WordAverage:
         self.checksum, self.notes = checksum, tuple(notes)
         matrix = np.zeros((len(used) + 1, vectors.matrix.shape[1]), np.float32)
         matrix[1:] = vectors.matrix[used] * weights[used, None]
-        # Of this kind unknown words are left out of the mean; without n-grams it has words alone.
+        # A vocabulary of this kind leaves unknown words out of the mean. With an empty table of n-grams it has only
+        # words.
         units = [UNKNOWN, *(vectors.words[row] for row in used)]
         ngrams = NgramTable(1, 0, np.empty(0, np.int64), len(units))
         self._average = StaticAverage([AverageTable(Vocabulary("ngram", units, ngrams), matrix)])
@@ -76,7 +83,7 @@ class WordAverage:
 
     @property
     def revision(self) -> str:
-        """Checksum of the words and their weighted vectors."""
+        """SHA-256 of the words, their weighted vectors and whether a component is removed, in hexadecimal."""
         digest = hashlib.sha256(json.dumps([self._units, self._removes]).encode())
         digest.update(self._matrix.tobytes())
         return digest.hexdigest()
@@ -89,22 +96,23 @@ class WordAverage:
         return means
 
     def known_tokens(self, sentences: list[str]) -> np.ndarray:
-        """Count the tokens of each sentence with a vector and a weight [sentence]."""
+        """Count the tokens of each sentence that have a vector and a weight above 0 [sentence]."""
         return self._average.known_tokens(sentences)
 
     def fitted(self, sentences: list[str]) -> WordAverage:
-        """Return the encoder for a dataset, without the first principal component of its vectors if so configured.
+        """Return the encoder for the sentences of a dataset.
 
-        Arora et al. 2017, algorithm 1: the first right singular vector of the matrix of sentence vectors, which is
-        not centred. Their program takes the first and the second sentences of pairs each by themselves; here all
-        sentences of a dataset are one matrix, each distinct sentence once.
+        If `remove_component` is set, this encoder subtracts the first principal component of the dataset's vectors
+        (Arora et al. 2017, algorithm 1): the first right singular vector of the matrix of sentence vectors, which is
+        not centred. The program of Arora et al. makes a matrix of the first sentences of pairs, and another one of the
+        second sentences; here all sentences that are given are one matrix.
         """
         if not self._removes:
             return self
         other = copy.copy(self)
         other._component = None
         vectors = other.encode(sentences).astype(np.float64)
-        # The eigenvector of the largest eigenvalue; eigenvalues ascend.
+        # Eigenvalues ascend, so the last eigenvector belongs to the largest one.
         other._component = np.linalg.eigh(vectors.T @ vectors)[1][:, -1].astype(np.float32)
         return other
 
@@ -112,10 +120,16 @@ class WordAverage:
 def read_averages(
     spaces: Sequence[str | Path], sentences: Sequence[str], config: WordWeighting
 ) -> list[tuple[str, WordAverage]]:
-    """Create encoders that average the word vectors of files, or of encoders with other word weights.
+    """Create an encoder that averages word vectors for each file of word vectors and each weighting.
 
-    Each weighting of each space (see `word_vectors`) is an encoder, space by space, with a name such as `SIF of
-    glove.txt`. Only the vectors of the words of the sentences that will be encoded are read.
+    Args:
+        spaces: Files of word vectors, or encoders with word vectors, see `word_vectors`.
+        sentences: Sentences that will be encoded; only the vectors of their words are read.
+        config: The weightings, and what they need.
+
+    Returns:
+        Names of the encoders, such as `SIF of glove.txt`, and the encoders: all weightings of the first space, then
+        those of the second, and so on.
     """
     if not spaces:
         return []
@@ -130,7 +144,8 @@ def read_averages(
     averages = []
     for path in paths:
         vectors = word_vectors(path, vocabulary)
-        # The results of an average of an encoder's words must not be taken for those of the encoder, as for its card.
+        # An average of an encoder's words gets no checksum, so that its results are not taken for the encoder's own,
+        # such as in a card.
         source = f"sha256:{checksum(path)}" if path.is_file() else None
         if config.needs_counts and config.frequencies == RANK:
             counts = counts_by_rank(words_in_order(path), path.name)
@@ -149,14 +164,21 @@ def read_averages(
 
 
 def words_in_order(name: str | Path) -> list[str]:
-    """Return the words of an encoder or a file of word vectors, in order; raises as `word_vectors`."""
+    """Return the words of an encoder or of a file of word vectors, in order; raises what `word_vectors` raises."""
     return read_words(name) if Path(name).is_file() else word_vectors(name).words
 
 
 def word_vectors(name: str | Path, wanted: set[str] | None = None, *, limit: int | None = None) -> WordVectors:
-    """Read the word vectors of an encoder, by folder or Hub id, or of a file: the wanted words, or all.
+    """Read the word vectors of an encoder or of a file.
 
-    Of the parts of an encoder the first that reads words counts. `limit` is the maximum number of words of a file.
+    Args:
+        name: Folder or Hub id of an encoder, or a file of word vectors. The vectors of an encoder with several parts
+            are those of the first part that reads words.
+        wanted: Words whose vectors are read; all words if None.
+        limit: Maximum number of words that are read of a file, if `wanted` is None.
+
+    Raises:
+        InputError: The encoder reads no words, or has none of the wanted words.
     """
     named = NamedEncoder(str(name))
     if named.vectors:
@@ -171,7 +193,7 @@ def word_vectors(name: str | Path, wanted: set[str] | None = None, *, limit: int
             f"{name} is {composition.title}, which reads no words; expected an encoder with word vectors (WORD, "
             "Sent2Vec, LSTM, a combination with one of them) or a file of word vectors"
         )
-    # Row 0 is that of unknown words, and pieces are no words.
+    # Row 0 is the vector of unknown words, and word pieces are not words.
     units = part.vocabulary.units
     rows = [row for row, unit in enumerate(units) if row and not (part.vocabulary.has_pieces and is_piece(unit))]
     if wanted is not None:
@@ -183,11 +205,12 @@ def word_vectors(name: str | Path, wanted: set[str] | None = None, *, limit: int
 
 
 def count_words(corpus: str | Path) -> WordCounts:
-    """Count the words of a corpus, or read a list of counts (see `read_counts`).
+    """Count the words of a corpus, or read a list of word counts (see `read_counts`).
 
-    Both sides count of pairs: those of `paranmt build`, of Parquet files with the columns `reference` and
-    `translation`, or of a dataset on the Hub. Other text is a file with a sentence on each line, or a Parquet file
-    with one column of text.
+    Args:
+        corpus: A list of word counts; or sentence pairs, of which both sides are counted: a corpus of `paranmt build`,
+            Parquet files with the columns `reference` and `translation`, or a dataset on the Hub; or sentences: a file
+            with a sentence on each line, or a Parquet file with one column of text.
     """
     path = Path(corpus).expanduser()
     if path.is_file() and path.suffix != ".parquet" and is_count_list(path):
@@ -202,7 +225,10 @@ def count_words(corpus: str | Path) -> WordCounts:
 
 
 def _columns(path: Path, name: str) -> Iterator[pa.Array | pa.ChunkedArray]:
-    """Read the columns of text of a corpus: both sides of pairs, or sentences."""
+    """Yield the columns of text of a corpus: both sides of sentence pairs, or sentences.
+
+    `name` is the path as it was given, or the id of a dataset on the Hub.
+    """
     if path.is_dir():
         pairs = (path / RELEASE_RECORD).is_file() or any(path.glob("*.parquet"))
     elif path.suffix == ".parquet" and path.is_file():

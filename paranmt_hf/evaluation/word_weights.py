@@ -1,4 +1,4 @@
-"""Weights of words in averages of word vectors, and word counts: the baselines of the papers.
+"""Compute the weights of words in averages of word vectors, baselines of the papers, and the word counts they need.
 
 PARAGRAM-PHRASE (Wieting et al. 2016, arXiv:1511.08198), section 6; Sent2Vec (arXiv:1703.02507), table 4; SIF
 (Arora et al. 2017, "A simple but tough-to-beat baseline for sentence embeddings").
@@ -22,7 +22,7 @@ from paranmt_hf.util.markers import Count, PythonOnly
 from paranmt_hf.util.settings import Settings
 
 Weighting = Literal["average", "sif", "blacklist", "inverse-frequency", "norms"]
-# The names of the weightings in results.
+# Names of the weightings in results.
 WEIGHTINGS: Mapping[Weighting, str] = {
     "average": "average",
     "sif": "SIF",
@@ -30,20 +30,21 @@ WEIGHTINGS: Mapping[Weighting, str] = {
     "inverse-frequency": "inverse frequency",
     "norms": "scaled by norms",
 }
-RANK = "rank"
+RANK = "rank"  # Value of `frequencies` that estimates counts from the order of words
 SIF_A = 1e-3  # The a of SIF's weights a / (a + p(w)); Arora et al. take values from 1e-4 to 1e-3
-_LINE = re.compile(rb"\S+[ \t]\d{1,18}")  # No corpus has more words than 18 digits count
+_LINE = re.compile(rb"\S+[ \t]\d{1,18}")  # A word and its count, which fits into 18 digits in any corpus
 
 
 @dataclass(frozen=True)
 class WordWeighting(Settings):
-    """Weighting of words in averages of word vectors.
+    """How words are weighted in averages of word vectors.
 
     Attributes:
         weighting: Averages of `vectors`: average (each word alike), sif (Arora et al. 2017), blacklist (without the
             25 most frequent words), inverse-frequency, norms (by the L1 norms of `norms_of`).
-        frequencies: How often words occur: rank (the order of the file of `vectors`, by Zipf's law), a list with a
-            word and its count on each line, or what is counted: a text, a Parquet file, a corpus (both sides).
+        frequencies: Where word counts come from: rank (estimated from the order of the file of `vectors`, by Zipf's
+            law), a file with a word and its count on each line, or a text to count: a text file, a Parquet file, a
+            corpus (both sides).
         blacklist: Number of the most frequent words that blacklist leaves out.
         norms_of: Encoder or file of word vectors whose norms weigh the words.
     """
@@ -60,7 +61,7 @@ class WordWeighting(Settings):
 
     @property
     def needs_counts(self) -> bool:
-        """Whether word counts are needed."""
+        """Whether one of the weightings needs word counts."""
         return bool({"sif", "blacklist", "inverse-frequency"} & set(self.weighting))
 
 
@@ -73,11 +74,27 @@ def word_weights(
     norms: Mapping[str, float] | None = None,
     sif_a: float = SIF_A,
 ) -> np.ndarray:
-    """Compute the weight of each word [word], float64, at least 0, by one of `WEIGHTINGS`.
+    """Compute the weight of each word.
 
-    `sif`: a / (a + p), so 1 for a word that was not seen. `inverse-frequency`: 1 over the count; a word that was not
-    seen counts once (arXiv:1511.08198, section 6). `norms`: the L1 norm of the word's vector in another table; a word
-    without one gets their mean. `sif`, `inverse-frequency` and `blacklist` need `counts`.
+    Args:
+        weighting: How words are weighted:
+
+            - `average`: 1 for each word.
+            - `sif`: a / (a + p), where p is the count of the word over the count of all words; 1 for an unseen word.
+            - `blacklist`: 0 for the most frequent words, 1 for all others.
+            - `inverse-frequency`: 1 over the count of the word (arXiv:1511.08198, section 6); 1 for an unseen word.
+            - `norms`: the norm of the word; a word without one gets the mean of the norms of the other words.
+        words: The words.
+        config: Number of words on the blacklist.
+        counts: Word counts, for `sif`, `blacklist` and `inverse-frequency`.
+        norms: L1 norms of word vectors, by word, for `norms`.
+        sif_a: The a of `sif`.
+
+    Returns:
+        Weights [word], float64, at least 0.
+
+    Raises:
+        InputError: All weights are 0.
     """
     if weighting == "average":
         return np.ones(len(words))
@@ -88,11 +105,11 @@ def word_weights(
         weights = np.array([norms.get(word, mean) for word in words], np.float64)
     else:
         assert counts is not None
-        found = counts.of(words)
+        occurrences = counts.of(words)
         if weighting == "sif":
-            return sif_a / (sif_a + found / counts.total)
+            return sif_a / (sif_a + occurrences / counts.total)
         if weighting == "inverse-frequency":
-            return 1 / np.maximum(found, 1)
+            return 1 / np.maximum(occurrences, 1)
         left_out = set(counts.most_frequent(config.blacklist))
         weights = np.array([word not in left_out for word in words], np.float64)
     if not weights.any():
@@ -105,7 +122,7 @@ def word_weights(
 
 
 def weighting_notes(weighting: Weighting, config: WordWeighting, counts: WordCounts | None) -> tuple[str, ...]:
-    """Notes on the figures of a weighting."""
+    """Return the notes that results with a weighting carry, such as its formula and the source of the word counts."""
     if weighting == "average":
         return ()
     if weighting == "norms":
@@ -121,10 +138,10 @@ def weighting_notes(weighting: Weighting, config: WordWeighting, counts: WordCou
 
 @dataclass(frozen=True)
 class WordCounts:
-    """Number of occurrences of each word, and where they come from, for people; a missing word was not seen."""
+    """How often each word occurs in a corpus."""
 
-    counts: Mapping[str, float]
-    source: str
+    counts: Mapping[str, float]  # Number of occurrences of each word; unseen words are missing
+    source: str  # Where the counts come from, for messages and notes
 
     def __post_init__(self) -> None:
         if not self.total:
@@ -132,27 +149,30 @@ class WordCounts:
 
     @cached_property
     def total(self) -> float:
-        """Occurrences of all words together."""
+        """Number of occurrences of all words together."""
         return float(sum(self.counts.values()))
 
     def of(self, words: Sequence[str]) -> np.ndarray:
-        """Number of occurrences of words [word], float64; 0 for unseen ones."""
+        """Return the number of occurrences of each given word [word], float64; 0 for an unseen word."""
         return np.array([self.counts.get(word, 0) for word in words], np.float64)
 
     def most_frequent(self, number: int) -> list[str]:
-        """The most frequent words; equally frequent ones in the order of their characters."""
+        """Return the most frequent words, in this order; of equally frequent ones the first in order of characters."""
         return sorted(self.counts, key=lambda word: (-self.counts[word], word))[:number]
 
 
 def counts_by_rank(words: Sequence[str], source: str) -> WordCounts:
-    """Estimate counts from the order of words by Zipf's law: the word at rank r of n counts n / r, the last one 1."""
+    """Estimate word counts by Zipf's law from words in the order of their frequency, which `source` names.
+
+    The word at rank r of n words gets the count n / r.
+    """
     return WordCounts(
         {word: len(words) / rank for rank, word in enumerate(words, 1)}, f"order of words in {source} (Zipf's law)"
     )
 
 
 def is_count_list(path: Path) -> bool:
-    """Whether a file is a list for `read_counts`: most of its first lines are a word and an integer."""
+    """Return whether a file is a list of word counts: most of its first ten lines are a word and a whole number."""
     try:
         with open_lines(path) as lines:
             first = [line.strip() for line in islice(lines, 10)]
@@ -165,8 +185,8 @@ def is_count_list(path: Path) -> bool:
 def read_counts(path: Path) -> WordCounts:
     """Read a list of words and their counts, such as `enwiki_vocab_min200.txt` of Arora et al. (2017).
 
-    A line is a word, a blank or tab, and a whole number; empty lines are passed over. Words are taken in lower case,
-    and the counts of equal ones are added up.
+    A line is a word, a blank or tab, and a whole number; empty lines are skipped. Words become lower case, and the
+    counts of words that are equal then are added up.
     """
     counts: dict[str, float] = {}
     with open_lines(path) as lines:

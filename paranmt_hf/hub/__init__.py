@@ -1,1 +1,1 @@
-"""The Hugging Face Hub: models and datasets by folder or id, publishing, cards."""
+"""The Hugging Face Hub: finding models and datasets by folder or id, publishing, and cards."""

@@ -1,4 +1,4 @@
-"""Hub errors in one sentence, and verification of downloads."""
+"""Explanation of the Hub's errors in one sentence, names on the Hub, and verification of downloads."""
 
 from __future__ import annotations
 
@@ -18,19 +18,22 @@ if TYPE_CHECKING:
 
 
 def is_id(name: str) -> bool:
-    """Whether a name is valid as a Hub id, `organisation/name`."""
+    """Return whether a name has the form of a Hub id, `organisation/name`."""
     has_form = re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", name) is not None
     return has_form and ".." not in name and "--" not in name
 
 
 def split_revision(name: str) -> tuple[str, str | None]:
-    """Split `organisation/name@revision`; the revision is None if missing."""
+    """Split `organisation/name@revision` into id and revision; the revision is None if the name has none."""
     plain, _, revision = name.partition("@")
     return (plain, revision) if revision and is_id(plain) else (name, None)
 
 
 def absent_here(name: str) -> str | None:
-    """Explain that a path is missing: `the folder models holds no 'wort'`; None if it may be an id."""
+    """Explain that a path does not exist: `the folder models holds no 'wort'`.
+
+    Return None if the path exists, or if it may be a Hub id because its parent folder does not exist.
+    """
     path = Path(name).expanduser()
     if len(path.parts) < 2 or path.exists() or not path.parent.is_dir():
         return None
@@ -38,7 +41,7 @@ def absent_here(name: str) -> str | None:
 
 
 def perhaps_path(name: str, *known: str) -> str:
-    """Suggest a known name, or a file or folder next to a missing one; see `perhaps`."""
+    """Suggest a name for a missing path, as `perhaps` does: one of `known`, or of a file or folder next to it."""
     path = Path(name)
     names: dict[str, str] = {}
     with suppress(OSError):
@@ -48,37 +51,34 @@ def perhaps_path(name: str, *known: str) -> str:
 
 @contextmanager
 def fetching(name: str, kind: str, revision: str | None = None) -> Iterator[None]:
-    """Explain errors of a `with` block that reads a name of the Hub, which is no local path; see `explain`."""
+    """Convert errors of a `with` block that reads a repository of the Hub to an `InputError` with an explanation.
+
+    Args:
+        name: Id of the repository; no folder of this name exists.
+        kind: `model` or `dataset`.
+        revision: The revision that is read; None for the default one.
+    """
     try:
         yield
     except InputError:
         raise
-    # The client passes on errors of several libraries; all mean that it cannot be loaded.
+    # The client passes on errors of several libraries; all of them mean that the repository cannot be read.
     except Exception as error:
-        reason, here = explain(error, name, kind, revision), absent_here(name)
-        missing = f"{here}; taken for an id on the Hub: " if here else f"there is no folder {name!r}, and "
+        reason, absence = explain(error, name, kind, revision), absent_here(name)
+        missing = f"{absence}; taken for an id on the Hub: " if absence else f"there is no folder {name!r}, and "
         raise InputError(missing + reason) from error
 
 
-def explain(
-    error: BaseException,
-    name: str,
-    kind: str,
-    revision: str | None = None,
-    *,
-    writing: bool = False,
-    token: str | None = None,
-) -> str:
-    """Explain what the client raised in one sentence: what happened, and what to do; a token is never part of it.
+def explain(error: BaseException, name: str, kind: str, revision: str | None = None, *, writing: bool = False) -> str:
+    """Explain an error of the Hub's client in one sentence: what happened, and what to do, without the login's token.
 
-    `name` and `revision` are those of the repository, and `kind` is `model` or `dataset`; when `writing`, something
-    was to be changed. `token` is the one that the caller gave, if it was not that of the login.
+    Args:
+        error: What the client raised.
+        name: Id of the repository.
+        kind: `model` or `dataset`.
+        revision: The revision that was asked for; None for the default one.
+        writing: Whether the repository was to be changed, not read.
     """
-    reason = _reason(error, name, kind, revision, writing)
-    return reason if token is None else reason.replace(token, "(token)")
-
-
-def _reason(error: BaseException, name: str, kind: str, revision: str | None, writing: bool) -> str:
     from huggingface_hub import constants, errors
 
     causes: list[BaseException] = []
@@ -86,7 +86,7 @@ def _reason(error: BaseException, name: str, kind: str, revision: str | None, wr
     while cause is not None and cause not in causes:
         causes.append(cause)
         cause = cause.__cause__ or cause.__context__
-    # The first one is what happened; further ones may be what was being dealt with when it did.
+    # The first answer of the Hub counts; later ones may be errors that were being handled when it came.
     answer = next((cause for cause in causes if isinstance(cause, errors.HfHubHTTPError)), None)
     if any(isinstance(cause, errors.OfflineModeIsEnabled) for cause in causes):
         if writing:
@@ -96,7 +96,7 @@ def _reason(error: BaseException, name: str, kind: str, revision: str | None, wr
         return _answered(answer, name, kind, revision, writing)
     if type(error).__name__ == "DatasetNotFoundError":
         return _absent(name, kind)
-    # The client's libraries for HTTP, of which a broken connection raises errors of many classes.
+    # Modules of the client's libraries for HTTP: a broken connection raises errors of many classes from them.
     network = ("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3", "socket", "ssl", "hf_xet")
     of_network = any(type(cause).__module__.split(".")[0] in network for cause in causes)
     if of_network or any(isinstance(cause, ConnectionError | TimeoutError) for cause in causes):
@@ -108,7 +108,7 @@ def _reason(error: BaseException, name: str, kind: str, revision: str | None, wr
 
 
 def _answered(answer: HfHubHTTPError, name: str, kind: str, revision: str | None, writing: bool) -> str:
-    """Explain an HTTP error response."""
+    """Explain an answer of the Hub with an HTTP error status; for the other arguments see `explain`."""
     from huggingface_hub import errors, get_token
 
     status = answer.response.status_code
@@ -118,7 +118,7 @@ def _answered(answer: HfHubHTTPError, name: str, kind: str, revision: str | None
         return (
             f"{kind} {name!r} is only for those who accepted its terms; accept them on its page on the Hub, logged in"
         )
-    # With a known token the Hub answers 404 for a repository that it may not see.
+    # With a valid token the Hub answers 404 if the repository is hidden from it; 401 means that the token is invalid.
     if isinstance(answer, errors.RepositoryNotFoundError) and not (status == 401 and get_token()):
         return _absent(name, kind)
     if status == 401:
@@ -147,13 +147,13 @@ def _absent(name: str, kind: str) -> str:
 
 
 def _first_line(text: str) -> str:
-    """The first line that is not empty, without tokens."""
+    """Return the first line of an error message, without tokens and signatures."""
     from huggingface_hub import get_token
 
     if token := get_token():
         text = text.replace(token, "(token)")
     text = re.sub(r"\b(?:hf|api_org)_\w{8,}|\bBearer\s+\S+", "(token)", text)
-    # What follows the path of an address may be a signature that lets its bearer in.
+    # The query of an address may be a signature that gives access to everyone who has it.
     text = re.sub(r"(https?://[^\s?]+)\?\S+", r"\1", text).strip()
     if not text:
         return "no reason was given"
@@ -161,7 +161,10 @@ def _first_line(text: str) -> str:
 
 
 def check_download(path: Path, name: str) -> None:
-    """Compare a downloaded file with its SHA-256, which is the name that the client gives it in its cache."""
+    """Reject a damaged download: one whose SHA-256 is not its name in the cache of the Hub's client.
+
+    Files that the client names otherwise are not checked. `name` is the id of the repository, for the error.
+    """
     blob = path.resolve()
     if not re.fullmatch(r"[0-9a-f]{64}", blob.name):
         return

@@ -1,4 +1,4 @@
-"""Languages by their ISO 639-1 codes, which the Hub accepts as the language of a dataset."""
+"""The ISO 639-1 codes and names of languages; the Hub accepts the codes as the language of a dataset."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import difflib
 
 from paranmt_hf.errors import InputError
 
-# Code and English name of each (ISO 639-1, without the withdrawn ones).
+# The code and the English name of each language of ISO 639-1, without withdrawn codes.
 _NAMES = """
 aa Afar, ab Abkhazian, ae Avestan, af Afrikaans, ak Akan, am Amharic, an Aragonese, ar Arabic, as Assamese, av
 Avaric, ay Aymara, az Azerbaijani, ba Bashkir, be Belarusian, bg Bulgarian, bi Bislama, bm Bambara, bn Bengali, bo
@@ -35,7 +35,7 @@ LANGUAGES: dict[str, str] = {
 
 
 def check_language(code: str) -> None:
-    """Check the code of a language."""
+    """Reject a text that is no ISO 639-1 code of a language; the error suggests a similar code."""
     if code in LANGUAGES:
         return
     by_name = {name.lower(): known for known, name in LANGUAGES.items()}

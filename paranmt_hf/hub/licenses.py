@@ -1,4 +1,4 @@
-"""Licences: an identifier that the Hub lists, or a name with a link for other terms."""
+"""Licences: an identifier that the Hub lists, or a name and a link for other terms."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import CARRIED, folder_of
 
-# Those of https://huggingface.co/docs/hub/repositories-licenses, whose date an error below names.
+# The identifiers of https://huggingface.co/docs/hub/repositories-licenses. An error below names the date of the list.
 IDS = frozenset(
     """
     apache-2.0 mit openrail bigscience-openrail-m creativeml-openrail-m bigscience-bloom-rail-1.0 bigcode-openrail-m
@@ -28,24 +28,27 @@ IDS = frozenset(
 OTHER = "other"
 ID = re.compile(r"[a-z0-9][a-z0-9.+-]*")
 LINK = re.compile(r"https?://[^\s<>()\"'`|\\]+")
-# Of the text that the translator of the package was trained on (Multi30k), and so of what it writes.
+# The licence of the text that the carried translator was trained on (Multi30k), and so of what the translator writes.
 CARRIED_TERMS = "cc-by-nc-sa-4.0"
 EXPECTED = "for other terms give a name with a link, such as `My Terms <https://example.org/terms>`"
 
 
 @dataclass(frozen=True)
 class License:
-    """A licence, as the header of a card states it."""
+    """A licence as the header of a card states it."""
 
     id: str  # Identifier that the Hub lists, such as `cc-by-4.0`; `other` for a licence that it does not list
-    name: str | None = None  # Name of such a licence, in lower case with hyphens: `czeng-2.0`
-    link: str | None = None  # Address of its text
+    name: str | None = None  # Name of an `other` licence, in lower case with hyphens: `czeng-2.0`
+    link: str | None = None  # Address of the text of an `other` licence
 
     @classmethod
     def parse(cls, text: str | None, *, listed: bool = True) -> License:
-        """Read a licence: `cc-by-4.0`, or `My Terms <https://example.org/terms>`; None is rejected as a missing one.
+        """Read a licence: `cc-by-4.0`, or `My Terms <https://example.org/terms>`.
 
-        If not `listed`, the Hub need not list the identifier, because a record may be newer than the list.
+        Args:
+            text: The licence; None is rejected, with an error that a licence is needed.
+            listed: Whether the identifier must be in the list of the Hub. This is not required for a licence from a
+                record, because the record may be newer than the list here.
         """
         name, bracket, rest = (text or "").partition("<")
         if bracket:
@@ -74,22 +77,28 @@ class License:
 
     @classmethod
     def of_header(cls, header: Mapping[str, Any]) -> License | None:
-        """Read the entries of a card's header; None if it states no licence."""
+        """Read the licence that the header of a card states; None if it states none."""
         id, name, link = (header.get(key) for key in ("license", "license_name", "license_link"))
         return cls(str(id), name and str(name), link and str(link)) if id else None
 
     def __str__(self) -> str:
-        """The licence as `parse` reads it."""
+        """Return the licence in the form that `parse` reads."""
         return f"{self.name} <{self.link}>" if self.link else self.id
 
     @property
     def header(self) -> dict[str, str]:
+        """The entries about the licence in the header of a card."""
         entries = {"license": self.id, "license_name": self.name, "license_link": self.link}
         return {key: value for key, value in entries.items() if value}
 
 
 def check_terms(translator: str | None, license: str | None) -> None:
-    """Reject a licence for what the translator of the package wrote that its own terms do not permit."""
+    """Reject a licence for a corpus if the carried translator wrote it and its terms (`CARRIED_TERMS`) forbid others.
+
+    Args:
+        translator: Name or folder of the translator; None if there is none.
+        license: The licence of the corpus, as `License.parse` reads it.
+    """
     if translator is None or folder_of(translator, "translator").name not in CARRIED["translator"]:
         return
     if str(License.parse(license)) != CARRIED_TERMS:

@@ -1,6 +1,6 @@
-"""Publish a folder on the Hub: it is checked, and its card is rendered from its record.
+"""Publishing of a folder on the Hub, after checking it and rendering its card from its record.
 
-Each feature whose results can be published describes its `Kind`; the pipeline is the same for all.
+Each feature whose results can be published describes them by a `Kind`; the steps of publishing are the same for all.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.client import is_id
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.repository import PICKLES, is_inside, link_or_copy
@@ -23,7 +23,7 @@ from paranmt_hf.util.records import as_bytes, from_json
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.yaml_files import read_yaml
 
-# By the record that makes a folder what it is: its kind, as module and name, which are imported when they are needed.
+# The kind of a folder by the file name of its record: a module and a name in it, which are imported when needed.
 KINDS = {
     "build.json": "paranmt_hf.corpus.release.publish:RELEASE",
     "paraphraser.json": "paranmt_hf.paraphrase.publish:PARAPHRASER",
@@ -37,17 +37,17 @@ KINDS = {
 
 @dataclass(frozen=True)
 class About:
-    """Information about a published folder that its record cannot have."""
+    """What the publisher of a folder adds to its card, because the record cannot know it."""
 
-    # Licence of the model, or another licence for a corpus; that of the record if left out
+    # Licence of the model, or another licence for a corpus; None for the licence in the record
     license: str | None = None
-    notes: str | None = None  # A section of your own for the card, in Markdown
-    license_text: str | None = None  # Why this licence, in a sentence
-    summary: str | None = None  # What the model is, in a sentence; made from its settings if left out
-    data: str | None = None  # What it was trained on; made from its settings if left out
-    # The commands that made it; the last one, made from its settings, if left out
+    notes: str | None = None  # A section for the card, in Markdown
+    license_text: str | None = None  # A sentence that explains the licence
+    summary: str | None = None  # A sentence that says what the model is; None for one made from its settings
+    data: str | None = None  # What the model was trained on; None for a text made from its settings
+    # Commands that made the model; if empty, the last one is made from its settings
     commands: list[str] = field(default_factory=list)
-    datasets: list[str] = field(default_factory=list)  # Ids of datasets on the Hub that it was trained on
+    datasets: list[str] = field(default_factory=list)  # Ids of datasets on the Hub that the model was trained on
 
     def __post_init__(self) -> None:
         if self.license is not None:
@@ -57,15 +57,16 @@ class About:
 
     @property
     def values(self) -> dict[str, Any]:
+        """All fields that are given, except the notes."""
         return {name: value for name, value in vars(self).items() if value and name != "notes"}
 
     def required(self, recorded: str | None = None) -> About:
-        """Add the licence of the record if none is given; a model needs one."""
+        """Return this with a licence: its own, or `recorded`, that of the record; reject it if there is neither."""
         return replace(self, license=str(License.parse(self.license or recorded)))
 
 
 def read_about(about: Mapping[str, Any] | str | Path | None, license: str | None = None) -> About:
-    """Read the fields of `About` other than the licence, from a YAML file or a mapping."""
+    """Build an `About` from a licence and, for the other fields, a YAML file or a mapping."""
     known = [name for name in About.__dataclass_fields__ if name != "license"]
     path = None
     if isinstance(about, str | Path):
@@ -79,63 +80,65 @@ def read_about(about: Mapping[str, Any] | str | Path | None, license: str | None
 
 @dataclass(frozen=True)
 class PublishPlan:
-    """The files and card that are published of a folder."""
+    """What is published of a folder: its files and its card."""
 
-    files: Mapping[str, Content]  # Path in the repository and content of each file, all but the card
-    card: Callable[[str], str]  # Renders the card for the id; it names no version, so that one may get another tag
+    files: Mapping[str, Content]  # Content of each file by its path in the repository, without the card
+    # Renders the card, given the id of the repository; it names no version, so that a version may get another tag
+    card: Callable[[str], str]
     own_card: str  # The card that this package wrote into the folder
     message: str  # Message of the commit
-    missing: list[str] = field(default_factory=list)  # What a reader of the card would miss, in sentences
-    # Compares a folder with exactly the published files with the original one; may refuse it
+    missing: list[str] = field(default_factory=list)  # Sentences about what a reader of the card would miss
+    # Checks that a folder with exactly the published files is equal to the original one; raises an error if it is not
     verify: Callable[[Path], None] | None = None
-    # Values that the card is rendered from, for the id; None for corpora, whose record holds them
+    # Returns the values that the card is rendered from, given the id; None for corpora, whose record holds them
     values: Callable[[str], Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of folder that can be published."""
+    """A kind of folder that can be published, such as a corpus or an encoder."""
 
     title: str  # Its name in sentences: `a corpus`
-    repository: RepositoryKind
-    loader: str  # Name of the function that loads it
-    # Whether a file of a repository can belong to this kind; such files that are not published are removed
+    repository: RepositoryKind  # What kind of repository it goes into
+    loader: str  # Name of the function that loads it from the Hub
+    # Returns whether a path in a repository can belong to this kind; such files that are not published are removed
     owns: Callable[[str], bool]
-    # Checks a folder against its record and says what is published
+    # Checks a folder against its record, and returns what is published: from the folder, what the publisher adds, and
+    # results of evaluations
     plan: Callable[[Path, About, Sequence[Any]], PublishPlan]
-    takes_results: bool = False  # Whether its card shows results of an evaluation
-    # Paths of code files that are this package's own; any other code is rejected
+    takes_results: bool = False  # Whether its card shows results of evaluations
+    # Returns the paths of code files that this package puts into such a folder; any other code is rejected
     code: Callable[[], Collection[str]] = tuple
-    # Loads the model of a folder and saves it into another, so that one in memory can be compared with it; None where
-    # nothing in memory changes
+    # Loads the model of a folder and saves it into another one, to compare it with a model in memory; None if models
+    # of this kind cannot change in memory
     copy: Callable[[Path, Path], None] | None = None
-    # Writes the card of a folder again, with the name of the model; None if there is nothing to write it from
+    # Writes the card of a folder again, with the name of the model; None if that is not possible
     rewrite_card: Callable[[Path, str], None] | None = None
 
 
 @dataclass(frozen=True)
 class Publication:
-    """A published version, or a dry run of one."""
+    """A version of a folder that was published, or that a dry run would publish."""
 
     target: Target  # Repository, branch and version
-    repository: RepositoryFiles  # The files
+    repository: RepositoryFiles  # The files of the version
     card: str  # The card
     values: Mapping[str, Any] | None  # JSON values that the card of a model is rendered from; None for a corpus
-    missing: list[str]  # What a reader of the card would miss, in sentences
-    left_here: list[str]  # Files of the folder that are not published
-    loader: str  # Name of the function that loads it
-    sent: Published | None = None  # What is on the Hub now; None if nothing was sent
+    missing: list[str]  # Sentences about what a reader of the card would miss
+    left_here: list[str]  # Paths of files in the folder that are not published
+    loader: str  # Name of the function that loads the version from the Hub
+    sent: Published | None = None  # The version on the Hub; None if nothing was sent
 
     def send(self, token: str | bool | None = None) -> Publication:
-        """Upload the version; called again it uploads what is missing, if anything.
+        """Upload the version, and return it with `sent`; if a part of it is on the Hub already, upload the rest.
 
         Args:
-            token: Token that may write; that of the login or of HF_TOKEN if left out.
+            token: Token that may write; by default that of the login or of HF_TOKEN.
         """
         return replace(self, sent=upload(self.repository, self.target, token))
 
     def summary(self) -> str:
-        """List the files and what is missing, and show the card if nothing was uploaded."""
+        """Return the list of files and what is missing, and after a dry run also the card."""
         sizes = self.repository.sizes
         target = self.target
         visibility = ", private" if target.private else ""
@@ -157,7 +160,7 @@ class Publication:
 
 
 def kind_of(folder: str | Path) -> Kind | None:
-    """The kind of a folder by its record; None for other folders."""
+    """Find the kind of a folder by its record; None if it has none of the records of `KINDS`."""
     found = next((kind for file, kind in KINDS.items() if (Path(folder) / file).is_file()), None)
     if found is None:
         return None
@@ -182,30 +185,39 @@ def publish(
 ) -> Publication:
     """Check a corpus, an encoder, a model for a task or a paraphraser, and publish it on the Hub.
 
-    Called again it sends what is missing, and nothing if everything is there. What the package wrote into the folder
-    stays as it is.
+    If the command is run again, it sends only what is missing on the Hub. The folder is not changed.
 
     Args:
         folder: Folder of a corpus, an encoder, a model for a task or a paraphraser.
-        name: Where to: ORGANISATION/NAME or USER/NAME.
-        license: Licence id of the Hub, or a name with a link; that of the record if left out, if it states one.
-        about: Optional YAML file (in Python also a mapping) with your own words for the card: `notes` in Markdown, and
-            of a model license_text, summary, data, commands and datasets.
+        name: Name of the repository on the Hub: ORGANISATION/NAME or USER/NAME.
+        license: Licence id of the Hub, or a name with a link; by default that of the record, if it states one.
+        about: YAML file (in Python also a mapping) with your own words for the card: `notes` in Markdown, and for a
+            model also license_text, summary, data, commands and datasets.
         results: For a model: files that `paranmt evaluate sts --json`, or for a paraphraser `paranmt paraphrase
             evaluate --json`, wrote for its weights; in Python also the results themselves.
-        private: Make a new repository private.
+        private: Make the repository private if it is new.
         revision: Branch that gets the files.
-        tag: Name of this version; the next of v1, v2, ... on the main branch if left out.
-        dry_run: Check, and show files, card and what is missing; change nothing.
+        tag: Name of this version; by default, on the main branch, the next of v1, v2, ...
+        dry_run: Check the folder and show the files, the card and what is missing; change nothing on the Hub.
         message: Message of the commit.
-        token: Token that may write; that of the login or of HF_TOKEN if left out.
+        token: Token that may write; by default that of the login or of HF_TOKEN.
     """
     folder = Path(folder).expanduser()
-    kind = _known_kind(folder)
+    found = "is a file" if folder.is_file() else "does not exist"
+    expected = f"{folder} {found}; expected the folder of a corpus or a model"
+    refuse(not folder.is_dir(), expected, option="folder", path=folder)
+    kind = kind_of(folder)
+    if kind is None:
+        raise InputError(
+            f"{folder} holds no record of this package ({', '.join(KINDS)}), so nothing is known about it; publish it "
+            "with `hf upload`",
+            option="folder",
+            path=folder,
+        )
     target = Target(name, kind.repository, private, revision, tag)
     given = listed(results)
-    if given and not kind.takes_results:
-        raise InputError(f"the card of {kind.title} shows no `results`; leave them out", option="results")
+    unshown = given and not kind.takes_results
+    refuse(unshown, f"the card of {kind.title} shows no `results`; leave them out", option="results")
     refuse_unsafe(folder, kind.code())
     plan = kind.plan(folder, read_about(about, license), given)
     card = plan.card(name)
@@ -233,23 +245,8 @@ def publish(
     return publication if dry_run else publication.send(token)
 
 
-def _known_kind(folder: Path) -> Kind:
-    if not folder.is_dir():
-        found = "is a file" if folder.is_file() else "does not exist"
-        raise InputError(f"{folder} {found}; expected the folder of a corpus or a model", option="folder", path=folder)
-    kind = kind_of(folder)
-    if kind is None:
-        raise InputError(
-            f"{folder} holds no record of this package ({', '.join(KINDS)}), so nothing is known about it; publish it "
-            "with `hf upload`",
-            option="folder",
-            path=folder,
-        )
-    return kind
-
-
 def without_options(content: Content) -> Content:
-    """Remove the options of commands from a record, because they name paths of this computer."""
+    """Return the content of a file, from a record without the options of commands, because they name local paths."""
     values = record_values(content)
     if not values.pop("options", None):
         return content
@@ -257,7 +254,7 @@ def without_options(content: Content) -> Content:
 
 
 def refuse_unsafe(folder: Path, own: Collection[str] = ()) -> None:
-    """Reject code other than the paths `own`, pickles, and links that leave the folder."""
+    """Reject a folder that holds pickles, links that lead out of it, or code other than at relative paths in `own`."""
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() and not is_inside(folder, path):
             raise InputError(f"{path} is a link that leads out of {folder}; put what it leads to there", path=path)
@@ -270,17 +267,23 @@ def refuse_unsafe(folder: Path, own: Collection[str] = ()) -> None:
 
 
 def files_of(folder: Path) -> list[str]:
-    """Paths of the files in a folder, without hidden ones."""
+    """Return the relative paths of all files in a folder, without hidden files and folders."""
     found = []
     for path in sorted(folder.rglob("*")):
-        inside = path.relative_to(folder)
-        if path.is_file() and not any(part.startswith(".") for part in inside.parts):
-            found.append(inside.as_posix())
+        relative = path.relative_to(folder)
+        if path.is_file() and not any(name.startswith(".") for name in relative.parts):
+            found.append(relative.as_posix())
     return found
 
 
 def left_here(folder: Path, published: Collection[str], own_card: str) -> list[str]:
-    """Name the files of a folder that are not published, and its card if it was edited."""
+    """List the files of a folder that are not published, and the card if it was edited.
+
+    Args:
+        folder: The folder.
+        published: Paths of the files that are published.
+        own_card: The card that this package wrote into the folder.
+    """
     paths = [path for path in files_of(folder) if path not in published and path != "README.md"]
     card = folder / "README.md"
     if card.exists() and card.read_text(encoding="utf8", errors="replace") != own_card:

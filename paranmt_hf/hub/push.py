@@ -1,4 +1,4 @@
-"""`push_to_hub` of models in memory: `paranmt publish` over the folder that they came from."""
+"""The method `push_to_hub` of models in memory, which publishes the folder that they were read from."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class CardOptions(TypedDict, total=False):
     """Options of `push_to_hub` about the card and the version.
 
     Attributes:
-        license: Licence id of the Hub, or a name with a link; that of the record if left out, if it states one.
+        license: Licence id of the Hub, or a name with a link; by default that of the record, if it states one.
         about: Your own words for the card, as for `publish`.
         results: Results for the card, as for `publish`.
-        tag: Name of this version; the next of v1, v2, ... on the main branch if left out.
+        tag: Name of this version; by default, on the main branch, the next of v1, v2, ...
     """
 
     license: str | None
@@ -31,11 +31,11 @@ class CardOptions(TypedDict, total=False):
 
 
 class PushOptions(CardOptions, total=False):
-    """Options of `push_to_hub`.
+    """All options of `push_to_hub`.
 
     Attributes:
-        token: Token that may write; that of the login or of HF_TOKEN if left out.
-        private: Make a new repository private.
+        token: Token that may write; by default that of the login or of HF_TOKEN.
+        private: Make the repository private if it is new.
         commit_message: Message of the commit.
         revision: Branch that gets the files.
         create_pr: Not supported; `revision` names a branch instead.
@@ -49,20 +49,22 @@ class PushOptions(CardOptions, total=False):
 
 
 class PushedFromFolder:
-    """Gives `push_to_hub` to a model that is read from a folder.
+    """Base class that gives the method `push_to_hub` to models that are read from a folder.
 
     Attributes:
-        files: Where it was read from; None if it was made otherwise.
+        files: The model that this one was read from; None if it was made otherwise.
     """
 
     files: Model | None = None
 
     def push_to_hub(self, repo_id: str, **options: Unpack[PushOptions]) -> str:
-        """Publish the model as `paranmt publish` does; see `PushOptions`.
+        """Publish the model on the Hub, as `paranmt publish` does with its folder.
+
+        A model that was changed after it was read is refused, because its record would no longer describe it.
 
         Args:
-            repo_id: Where to: ORGANISATION/NAME or USER/NAME.
-            options: Those of `PushOptions`.
+            repo_id: Name of the repository on the Hub: ORGANISATION/NAME or USER/NAME.
+            options: See `PushOptions`.
 
         Returns:
             The address of the commit on the Hub.
@@ -85,7 +87,7 @@ class PushedFromFolder:
 
 
 def push_folder(folder: Path, repo_id: str, **options: Unpack[PushOptions]) -> str:
-    """Publish the folder of a model under the options of `push_to_hub`; returns the address of the commit."""
+    """Publish the folder of a model with the options of `push_to_hub`, and return the address of the commit."""
     if options.get("create_pr"):
         raise InputError(
             "`create_pr` is not supported, because what was sent gets a version; give a `revision`, which names a "
@@ -109,20 +111,21 @@ def push_folder(folder: Path, repo_id: str, **options: Unpack[PushOptions]) -> s
 
 
 def with_datasets(about: Mapping[str, Any] | str | Path | None, datasets: Sequence[str]) -> dict[str, Any]:
-    """Add ids of datasets on the Hub to your own words for a card."""
+    """Return the words for a card, `about` of `publish`, with ids of datasets on the Hub added."""
     values = dict(read_yaml(Path(about), "words for a card") if isinstance(about, str | Path) else about or {})
     return {**values, "datasets": [*values.get("datasets", ()), *datasets]}
 
 
 def is_copy(saved: Path, folder: Path, loader: str) -> bool:
-    """Whether a model that was saved a moment ago is still the one of a folder with a record.
+    """Return whether a model in memory, which was just saved, is equal to the one in the folder that it was read from.
 
-    The folder is loaded and saved too, so that both have the file formats of this version.
+    The model of that folder is loaded and saved again, so that both have the file formats of this version.
 
     Args:
-        saved: Where the model was saved.
-        folder: Where it came from.
-        loader: What loads models of its class, such as `paranmt_hf.load`; a folder of others is none.
+        saved: Folder into which the model in memory was saved.
+        folder: Folder that it was read from.
+        loader: Name of the function that loads models of its class, such as `paranmt_hf.load`. A folder whose models
+            another function loads is never equal.
     """
     kind = kind_of(folder)
     if kind is None or kind.copy is None or kind.loader != loader:
@@ -133,5 +136,5 @@ def is_copy(saved: Path, folder: Path, loader: str) -> bool:
 
 
 def _contents(folder: Path) -> dict[str, str]:
-    """Checksum of each file of a folder."""
+    """Return the SHA-256 of each file in a folder by its relative path."""
     return {path.relative_to(folder).as_posix(): checksum(path) for path in folder.rglob("*") if path.is_file()}

@@ -1,4 +1,4 @@
-"""Upload files to a repository on the Hub: only changed ones, in one commit with a version."""
+"""Uploading of files to a repository on the Hub: only changed ones, in one commit, which is named as a version."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 RepositoryKind = Literal["dataset", "model"]
-# What a file is in a repository: a path to read it from, or its content.
+# The content of a file in a repository: the path of a local file, or its bytes.
 Content = Path | bytes
 
 
 @dataclass(frozen=True)
 class Target:
-    """A branch of a repository as the target of an upload."""
+    """The target of an upload: a branch of a repository, and the name of the version."""
 
     name: str  # Id of the repository, `organisation/name`
     kind: RepositoryKind  # What the repository holds
     private: bool = False  # Make a new repository private; an existing one is not changed
     revision: str = "main"  # The branch that gets the files
-    tag: str | None = None  # Name of the version. None on the main branch is the next of `v1`, `v2`, ...
+    # Name of the version. None stands for the next of `v1`, `v2`, ... on the main branch, for no version on others
+    tag: str | None = None
 
     def __post_init__(self) -> None:
         if not is_id(self.name):
@@ -49,27 +50,32 @@ class Target:
 
 @dataclass(frozen=True)
 class RepositoryFiles:
-    """Files to upload."""
+    """The files of an upload."""
 
-    files: Mapping[str, Content]  # Path in the repository and content of each file
-    # Whether a path in the repository belongs to such files: those there that are not uploaded are removed, all others
-    # are left alone
+    files: Mapping[str, Content]  # Content of each file by its path in the repository
+    # Returns whether a path in the repository belongs to an upload like this. Files at such paths that are not in
+    # `files` are removed; all others are left alone.
     owns: Callable[[str], bool] = lambda path: False
     message: str = "Upload"  # Message of the commit
 
     def holds(self, path: str, entry: Json) -> bool:
-        """Whether a file of a repository is equal to the local one, by its checksum in the repository."""
+        """Return whether a file of the repository is equal to the file of this upload, by its checksum there.
+
+        Args:
+            path: Path in the repository.
+            entry: Description of the file there, a `RepoFile` of huggingface_hub.
+        """
         content = self.files[path]
         if entry.lfs is not None:
             digest = hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else checksum(content)
             return bool(digest == entry.lfs.sha256)
         data = content if isinstance(content, bytes) else content.read_bytes()
-        # Git's own checksum of a file; it protects nothing here.
+        # Git names a file by this checksum; here it is for comparison, not for security.
         return bool(hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest() == entry.blob_id)
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Size of each file in bytes."""
+        """The size of each file in bytes, by its path in the repository."""
         found = {}
         for path, content in self.files.items():
             found[path] = len(content) if isinstance(content, bytes) else content.stat().st_size
@@ -78,17 +84,17 @@ class RepositoryFiles:
 
 @dataclass(frozen=True)
 class Published:
-    """An uploaded version."""
+    """A version on the Hub."""
 
     target: Target  # Repository and branch
     commit: str  # Hash of the commit
-    tag: str | None  # Name of the version, if it has one
-    # Paths that this call added, changed or removed; none if all was there already
+    tag: str | None  # Name of the version; None if it has none
+    # Paths that this upload added, changed or removed; empty if everything was on the Hub already
     changed: list[str] = field(default_factory=list)
 
     @property
     def url(self) -> str:
-        """Address of the commit."""
+        """The address of the commit on the Hub."""
         from huggingface_hub import constants
 
         place = "datasets/" if self.target.kind == "dataset" else ""
@@ -96,9 +102,12 @@ class Published:
 
 
 def upload(files: RepositoryFiles, target: Target, token: str | bool | None = None) -> Published:
-    """Upload files; after an interruption, only those that are missing.
+    """Upload the files that are missing or different on the Hub, and name the version.
 
-    The `token`, or else that of the login or of HF_TOKEN, is used by the client only.
+    Args:
+        files: The files.
+        target: The repository, its branch, and the name of the version.
+        token: Token that may write; None or True for that of the login or of HF_TOKEN. Only the Hub's client uses it.
     """
     from huggingface_hub import HfApi, get_token
 
@@ -112,14 +121,13 @@ def upload(files: RepositoryFiles, target: Target, token: str | bool | None = No
         raise
     # The client passes on errors of several libraries.
     except Exception as error:
-        given = token if isinstance(token, str) else None
-        reason = explain(error, target.name, target.kind, target.revision, writing=True, token=given)
-        raise InputError(reason) from error
+        reason = explain(error, target.name, target.kind, target.revision, writing=True)
+        raise InputError(reason.replace(token, "(token)") if isinstance(token, str) else reason) from error
 
 
 def _ensure_branch(client: HfApi, target: Target) -> None:
-    """Create the repository and the branch if they are missing."""
-    # None leaves it to an organisation whether its new repositories are private.
+    """Create the repository and the branch if they do not exist; reject a public one that should be private."""
+    # With None, the settings of an organisation decide whether its new repositories are private.
     client.create_repo(target.name, repo_type=target.kind, private=target.private or None, exist_ok=True)
     if target.private and not client.repo_info(target.name, repo_type=target.kind).private:
         raise InputError(
@@ -138,13 +146,14 @@ def _ensure_branch(client: HfApi, target: Target) -> None:
 
 
 def _upload(client: HfApi, files: RepositoryFiles, target: Target) -> Published:
+    """Commit changed files to an existing branch, and create the tag; a tag with other files is refused."""
     refs = client.list_repo_refs(target.name, repo_type=target.kind)
     tags = {tag.name: tag.target_commit for tag in refs.tags}
     head = client.repo_info(target.name, repo_type=target.kind, revision=target.revision).sha
     changed = changed_paths(client, files, target)
     if target.tag is not None and target.tag in tags and (changed or tags[target.tag] != head):
         if not changed_paths(client, files, replace(target, revision=target.tag)):
-            # The version holds these files, and the branch has gone on.
+            # The version was published before with these files; the branch has other commits since.
             return Published(target, tags[target.tag], target.tag)
         raise InputError(
             f"{target.kind} {target.name!r} has a version {target.tag!r} already, with other files; give this one "
@@ -161,16 +170,19 @@ def _upload(client: HfApi, files: RepositoryFiles, target: Target) -> Published:
 
 
 def changed_paths(client: HfApi, files: RepositoryFiles, target: Target) -> list[str]:
-    """Paths to add, change or remove."""
+    """Return the paths of files that an upload must add to, change in or remove from the branch, in order."""
     tree = client.list_repo_tree(target.name, repo_type=target.kind, revision=target.revision, recursive=True)
     remote: dict[str, Json] = {entry.path: entry for entry in tree if hasattr(entry, "blob_id")}
     changed = [path for path in files.files if path not in remote or not files.holds(path, remote[path])]
-    gone = [path for path in remote if path not in files.files and files.owns(path)]
-    return sorted(changed + gone)
+    removed = [path for path in remote if path not in files.files and files.owns(path)]
+    return sorted(changed + removed)
 
 
 def _commit(client: HfApi, files: RepositoryFiles, target: Target, changed: list[str], head: str) -> str:
-    """Add, change and remove files in one commit after `head`, so that nobody else's is mixed in; returns its hash."""
+    """Add, change and remove the files `changed` in one commit, and return its hash.
+
+    The commit must follow directly on the commit `head`, so that changes of somebody else are not mixed in.
+    """
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
     operations: list[CommitOperationAdd | CommitOperationDelete] = []
@@ -191,7 +203,16 @@ def _commit(client: HfApi, files: RepositoryFiles, target: Target, changed: list
 
 
 def version_of(target: Target, tags: Mapping[str, str], commit: str) -> str | None:
-    """The version of a commit: the given one, the last that it has, or on the main branch the next number."""
+    """Return the name of the version of a commit; None if it gets none.
+
+    It is the one that the target names, or else the highest that the commit has already, or else on the main branch
+    `v` and the next number.
+
+    Args:
+        target: The target of the upload.
+        tags: Commit of each tag of the repository, by its name.
+        commit: Hash of the commit.
+    """
     known = sorted((name for name, tagged in tags.items() if tagged == commit), key=_version_number)
     if target.tag is not None:
         return target.tag
@@ -203,5 +224,6 @@ def version_of(target: Target, tags: Mapping[str, str], commit: str) -> str | No
 
 
 def _version_number(tag: str) -> int:
+    """Return the number of a tag such as `v3`; 0 for other tags."""
     match = re.fullmatch(r"v(\d+)", tag)
     return int(match[1]) if match else 0

@@ -1,1 +1,1 @@
-"""Word paraphrases found in a corpus of sentence pairs."""
+"""Lexicons of word paraphrases, counted in a corpus of sentence pairs."""

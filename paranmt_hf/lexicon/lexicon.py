@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.reading.pair_files import languages
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
-from paranmt_hf.lexicon.pmi import FOLDER, TABLE, count_word_pairs, merged, pairs_in, runs_of, write_word_pairs
+from paranmt_hf.lexicon.pmi import FOLDER, TABLE, count_word_pairs, merge_runs, pairs_in, runs_of, write_word_pairs
 from paranmt_hf.lexicon.word_sets import WORDS, WordSets, write_word_sets
 from paranmt_hf.text.definitions import words as tokens_of
 from paranmt_hf.text.word_rules import ENGLISH, cutter
@@ -57,12 +57,12 @@ class LexiconConfig(Settings):
 
 @dataclass(frozen=True)
 class LexiconSettings:
-    """Everything that determines a lexicon."""
+    """The input and the settings that determine the content of a lexicon."""
 
-    pairs: dict[str, Any]  # The identity of the pairs of sentences, with checksums
+    pairs: dict[str, Any]  # Identity of the selected sentence pairs: their files with checksums, and the selection
     words: int  # Maximum number of words
-    min_count: int  # Least count of a pair of words
-    language: str = ENGLISH  # ISO 639-1 code of the language
+    min_count: int  # Word pairs that were counted less often are left out
+    language: str = ENGLISH  # ISO 639-1 code of the language of the sentences
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,30 +72,32 @@ class LexiconRecord(Record):
     FILE: ClassVar[str] = "lexicon.json"
     KIND: ClassVar[str] = "a lexicon (`paranmt lexicon build`)"
 
-    settings: LexiconSettings  # What determines the lexicon
-    pairs: int  # Number of pairs of sentences that were counted
+    settings: LexiconSettings  # The input and the settings that determine the lexicon
+    pairs: int  # Number of sentence pairs in which words were counted
     words: int  # Number of words
-    word_pairs: int  # Number of rows, two for each pair of words, one in each order
-    files: dict[str, str]  # SHA-256 of each file
+    word_pairs: int  # Number of rows of the table; each pair of words has two rows, one in each order
+    files: dict[str, str]  # SHA-256 of each file, in hexadecimal, by its name
 
 
 Pair = tuple[str, str]
-TABLE_COUNT = 10  # Minimum count of the paraphrases in Table 12 of arXiv:1711.05732 alone
+TABLE_COUNT = 10  # Minimum count of the paraphrases in Table 12 of arXiv:1711.05732; Table 13 has no minimum
 COLUMNS = ["word", "paraphrase", "count", "pmi", "adjusted_pmi"]
 
 
 @dataclass(frozen=True)
 class WordParaphrase:
-    """A paraphrase of a word."""
+    """A paraphrase of a word, with its count and its scores."""
 
     word: str  # The paraphrase
-    count: int  # How often a pair of sentences has the word on one side and this on the other, both ways counted
+    # Number of sentence pairs with the word on one side and the paraphrase on the other; a sentence pair counts twice
+    # if both words are on both sides.
+    count: int
     pmi: float  # Cross-sentence PMI, with the natural logarithm
-    adjusted_pmi: float  # The same minus the mean of the PMI within references and within translations
+    adjusted_pmi: float  # `pmi` minus the mean of the PMI within references and the PMI within translations
 
 
 class Lexicon(Result[LexiconRecord]):
-    """A lexicon on disk; only the requested rows are read."""
+    """A lexicon of word paraphrases in a folder; a query reads only the row groups that may hold its words."""
 
     @classmethod
     def build(
@@ -113,7 +115,8 @@ class Lexicon(Result[LexiconRecord]):
         """
         sources = listed(data)
         config, out = config or LexiconConfig(), result_folder(out, LexiconRecord, sources=sources)
-        # Scores have single precision, and the one that is nearest to 0.35 is below it.
+        # Scores are stored in single precision, where the number nearest to 0.35 is below 0.35. A pair with this
+        # score must count.
         min_score = float(np.float32(config.min_score))
         pairs = Pairs(sources, PairSelection(min_score=min_score, max_length=config.max_length))
         settings = LexiconSettings(pairs.identity, config.words, config.min_count, _language(pairs.identity))
@@ -129,14 +132,14 @@ class Lexicon(Result[LexiconRecord]):
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Self:
-        """Open a lexicon."""
+        """Open a lexicon in a folder; raises `InputError` if the folder holds none or its table is damaged."""
         folder = Path(folder).expanduser()
         lexicon = cls(folder, LexiconRecord.read(folder), fresh=False)
         lexicon._read(TABLE, [])
         return lexicon
 
     def summary(self) -> str:
-        """Words and pairs in one line."""
+        """Return a line with the folder and the numbers of word pairs, words and sentence pairs."""
         counts = f"{counted(self.record.word_pairs // 2, 'pair')} of {counted(self.record.words, 'word')}"
         return f"{shown_path(self.folder)}: {counts}, from {self.record.pairs:,} sentence pairs"
 
@@ -157,8 +160,11 @@ class Lexicon(Result[LexiconRecord]):
             min_count: Leave out paraphrases that were counted less often, whose high scores are random.
 
         Returns:
-            The paraphrases of the highest scores, at most `top`; of equal ones first those that were counted more
-            often, then in the order of their characters.
+            At most `top` paraphrases, the highest score first. Of equal scores the higher count comes first, and of
+            equal counts the paraphrase that is first in the order of characters.
+
+        Raises:
+            InputError: The text is not a single word, or the lexicon does not know the word.
         """
         chosen = (pc.field("word") == self._known(word)) & (pc.field("count") >= min_count)
         order = [(by, "descending"), ("count", "descending"), ("paraphrase", "ascending")]
@@ -166,25 +172,25 @@ class Lexicon(Result[LexiconRecord]):
         return list(_paraphrases(rows).values())
 
     def lookup(self, pairs: Collection[Pair]) -> dict[Pair, WordParaphrase]:
-        """Look up pairs of words.
+        """Look up the counts and scores of given pairs of words.
 
         Args:
-            pairs: A word and a paraphrase each, in lower case.
+            pairs: Pairs (word, paraphrase), in lower case.
 
         Returns:
-            What is known of each pair that was ever counted; without those that never were.
+            Count and scores of each pair that the lexicon holds; other pairs are left out.
         """
         words = pa.array({word for word, _ in pairs}, pa.string())
         others = pa.array({other for _, other in pairs}, pa.string())
         chosen = pc.field("word").isin(words) & pc.field("paraphrase").isin(others)
         table = self._read(TABLE, COLUMNS, chosen)
-        # The table has every word with every paraphrase, of which few are asked for.
+        # The table that was read has every word with every paraphrase, also in pairs that were not asked for.
         keys = pc.binary_join_element_wise(table["word"], table["paraphrase"], " ")
         wanted = pa.array({f"{word} {other}" for word, other in pairs}, pa.string())
         return _paraphrases(table.filter(pc.is_in(keys, wanted)))
 
     def _known(self, word: str) -> str:
-        """Convert a word to the form of the lexicon."""
+        """Return a word in the form that the lexicon holds; raises `InputError` if the lexicon does not know it."""
         language = self.record.settings.language
         tokens = tokens_of(word) if language == ENGLISH else cutter(language)(word)
         if len(tokens) != 1:
@@ -199,7 +205,10 @@ class Lexicon(Result[LexiconRecord]):
         return tokens[0]
 
     def _read(self, name: str, columns: list[str], chosen: pc.Expression | None = None) -> pa.Table:
-        """Read columns of a file; of `chosen` rows only the row groups that may hold one."""
+        """Read columns of a Parquet file of the lexicon.
+
+        With `chosen`, only matching rows are returned, and only row groups that may hold such rows are read.
+        """
         try:
             return pq.read_table(self.folder / name, columns=columns, filters=chosen, use_threads=False)
         except (pa.ArrowInvalid, OSError) as error:
@@ -210,6 +219,7 @@ class Lexicon(Result[LexiconRecord]):
 
 
 def _paraphrases(table: pa.Table) -> dict[Pair, WordParaphrase]:
+    """Return the rows of a lexicon by (word, paraphrase), in the order of the rows."""
     found = {}
     for row in table.to_pylist():
         word, other = row["word"], row["paraphrase"]
@@ -218,7 +228,7 @@ def _paraphrases(table: pa.Table) -> dict[Pair, WordParaphrase]:
 
 
 def _language(pairs: Mapping[str, Any]) -> str:
-    """The language of the pairs, which must be one."""
+    """Return the language of the sentence pairs; raises `InputError` if they are of several languages."""
     spoken = languages(pairs)
     if len(spoken) > 1:
         raise InputError(
@@ -229,7 +239,7 @@ def _language(pairs: Mapping[str, Any]) -> str:
 
 
 def _counted(pairs: Pairs, config: LexiconConfig) -> Iterator[pa.Table]:
-    """Read the selected pairs, and reject a corpus without any."""
+    """Yield tables of the selected sentence pairs; raises `InputError` at the end if there was no pair."""
     kept = 0
     with Progress("words", unit="pairs of sentences") as progress:
         for table in pairs.batches():
@@ -249,9 +259,21 @@ def _counted(pairs: Pairs, config: LexiconConfig) -> Iterator[pa.Table]:
 def write_lexicon(
     tables: Iterator[pa.Table], work: Path, folder: Path, config: LexiconConfig, settings: LexiconSettings
 ) -> LexiconRecord:
-    """Write the files of a lexicon into an empty folder.
+    """Count words and word pairs, and write the files of a lexicon into an empty folder.
 
-    `tables` are the pairs of sentences that count; they are not read if an earlier run left their words in `work`.
+    Args:
+        tables: The sentence pairs that count, with the columns `reference` and `translation`. They are not read if an
+            earlier, interrupted run completed the word sets in `work`.
+        work: Folder for the word sets and the runs of counts.
+        folder: Empty folder for the lexicon.
+        config: Maximum number of words, minimum count, and memory for counting.
+        settings: What the record says of the input; its language decides how words are cut.
+
+    Returns:
+        The record of the lexicon, which is not written yet.
+
+    Raises:
+        InputError: No word pair reaches the minimum count.
     """
     if not WordSets.complete(work):
         write_word_sets(tables, work, config.words, settings.language)
@@ -260,10 +282,10 @@ def write_lexicon(
     with Progress("word pairs", sets.words.pairs, done=done, unit="pairs of sentences") as bar:
         runs = count_word_pairs(sets, work / FOLDER, int(config.memory * 1e9), bar.advance_to)
     with Progress("lexicon", unit="rows") as bar:
-        ranges = merged(runs, len(sets.words))
+        ranges = merge_runs(runs, len(sets.words))
         rows = write_word_pairs(folder, ranges, sets.words, config.min_count, bar.advance_to)
     if not rows:
-        # A command with another option starts again.
+        # The work is of no use: a command with another `min_count` starts again.
         clear(work)
         raise InputError(
             f"no two words were counted {counted(config.min_count, 'time')} in {counted(sets.words.pairs, 'pair')} of "

@@ -1,21 +1,22 @@
-"""Pointwise mutual information of words, with its table, from counts of sentence pairs that contain both.
+"""Count word pairs in sentence pairs, and compute and write their pointwise mutual information (PMI).
 
-Let R [pair, word] be 1 if a reference contains a word, and T the same for translations. Three symmetric matrices
-[word, word] are wanted: R'R (references with both words), T'T (translations with both), and R'T + T'R (pairs with one
-word on a side and the other word on the other side). They are the digits of one: with S = R + c T for a large number c
+Counting. Let R [pair, word] be 1 if the reference of a pair contains a word, else 0, and T the same for translations.
+Three symmetric matrices [word, word] are needed: R'R (references with both words), T'T (translations with both words),
+and R'T + T'R (sentence pairs with one word on one side and the other word on the other side). One product of integers
+computes all three, as digits of its entries: with S = R + c T for a large number c,
 
     S'S = R'R + c (R'T + T'R) + c^2 T'T
 
-so one product of integers counts all three. It is computed for a block of pairs at a time. Blocks are added up as long
-as they fit into memory, and then written as a run; at the end the runs are added up, a range of words at a time.
+The product is computed for one block of sentence pairs at a time. The products are added up as long as the sum fits
+into memory. The sum is then written as a run. At the end the runs are added up, one range of words at a time.
 
-Pointwise mutual information (PMI): ParaNMT-50M (arXiv:1711.05732), appendix A.1. Logarithms are natural. All counts
-are of sentences: a word counts once in a sentence.
+PMI: ParaNMT-50M (arXiv:1711.05732), appendix A.1. Logarithms are natural. A word counts once in a sentence, however
+often it occurs there.
 
-- Across: each sentence of a pair is taken as the sentence once, with the other one as its paraphrase, so n pairs are
-  2 n events. #(u, v) counts those with u in the sentence and v in the paraphrase. It is symmetric. #(u) counts
-  sentences of either side with u: PMI = log(#(u, v) 2n / (#(u) #(v))).
-- Within: the same in the n references, and in the n translations, with v in the same sentence.
+- Across: each sentence of a pair is taken once as the sentence, with the other one as its paraphrase, so n pairs are
+  2n events. #(u, v) is the number of events with u in the sentence and v in the paraphrase, which is symmetric. #(u)
+  is the number of sentences with u, on either side. PMI = log(#(u, v) 2n / (#(u) #(v))).
+- Within: the same in the n references, and in the n translations, with u and v in the same sentence.
 - Adjusted: PMI across minus the mean of the PMI within references and that within translations.
 
 Two words that are never in one reference (or translation) have no PMI there. It counts as 0, the PMI of independent
@@ -37,24 +38,30 @@ import scipy.sparse as sparse
 from paranmt_hf.lexicon.word_sets import LexiconWords, WordSets
 from paranmt_hf.util.files import replacing, writing
 
-BITS = 21  # Bits of each of the three counts; a pair of sentences adds at most 2 to the middle one
-# What a word adds to S, by the sides that it is on: none, reference, translation, both.
+# Bits of each of the three counts that are packed into one number. A pair of sentences adds at most 2 to the middle
+# count, across, and at most 1 to each of the others.
+BITS = 21
+# The value of a word in S, indexed by the sides that it is on: none, reference, translation, both.
 WEIGHTS = np.array([0, 1, 2**BITS, 2**BITS + 1], np.int64)
-GROUP_ROWS = 250_000  # A row group is what is read to find the paraphrases of a word
+GROUP_ROWS = 250_000  # Rows of a row group, the least that is read to find the paraphrases of a word
 FOLDER, TABLE = "runs", "lexicon.parquet"
 
 
 def runs_of(folder: Path) -> list[Path]:
-    """Find the complete runs, the counts of consecutive pairs of sentences, in order.
+    """Find the complete runs in a folder, in order.
 
-    The name of a run has the number of its first pair and that of the last one plus 1. It holds `bounds` [word + 1],
-    where the entries of each word begin and end; `others`, the other word of each entry, ascending; and its `counts`.
+    A run is a safetensors file with the counts of consecutive sentence pairs, a sparse matrix [word, word]. The file
+    `START-END.run` counts the pairs from number START up to END, END excluded. Its arrays are:
+
+    - `bounds` [word + 1]: the entries of word w are those from `bounds[w]` up to `bounds[w + 1]`;
+    - `others` [entry]: the row of the other word, ascending for each word;
+    - `counts` [entry]: the three counts, packed into one number.
     """
     return sorted(folder.glob("*-*.run"))
 
 
 def pairs_in(runs: Sequence[Path]) -> int:
-    """Number of pairs of sentences that are counted in runs."""
+    """Return the number of sentence pairs that are counted in runs, which are in order."""
     return int(runs[-1].stem.partition("-")[2]) if runs else 0
 
 
@@ -67,61 +74,80 @@ def count_word_pairs(
     run_pairs: int = 2 ** (BITS - 1) - 1,
     products: int = 8_000_000,
 ) -> list[Path]:
-    """Count the pairs of words of a corpus, continuing after existing runs.
+    """Count the word pairs of a corpus, continuing after existing runs.
 
-    `memory` is the number of bytes that the counts may take, which decides the number of runs and nothing else, like
-    `run_pairs`, the maximum number of pairs of sentences of a run, and `products`, the multiplications of a block and
-    the maximum number of entries of its product, of 12 bytes each; `report` is called with the number of pairs of
-    sentences that are counted.
+    The lexicon does not depend on `memory`, `run_pairs` and `products`; they only decide how the work is split.
+
+    Args:
+        sets: The words of each sentence pair.
+        folder: Folder of the runs.
+        memory: Bytes that the counts may take.
+        report: Called with the number of sentence pairs that are counted so far.
+        run_pairs: Maximum number of sentence pairs in a run; more could exceed the bits of a count.
+        products: Maximum number of multiplications for a block of several sentence pairs. This also bounds the entries
+            of its product, of 12 bytes each.
+
+    Returns:
+        All runs, in order.
     """
     with writing(folder):
         folder.mkdir(exist_ok=True)
-    first = last = pairs_in(runs_of(folder))
-    report(last)
+    run_start = end = pairs_in(runs_of(folder))
+    report(end)
     sums = _Sums()
-    # Frequent words first, so that most additions of a product are close in memory, which takes a third less time.
+    # With frequent words first, most additions of a product are close to each other in memory. This takes a third less
+    # time.
     by_frequency = np.argsort(-(sets.words.references + sets.words.translations), kind="stable").astype(np.int32)
-    for matrix in _matrices(sets, first, by_frequency, min(products, run_pairs)):
-        # What is kept is the sum, and while two are added these and the sum, 12 bytes each for an entry.
-        if sums.entries * 36 >= memory or last + matrix.shape[0] - first > run_pairs:
-            _write_run(folder, first, last, sums.total(), by_frequency)
-            first, sums = last, _Sums()
+    for matrix in _matrices(sets, run_start, by_frequency, min(products, run_pairs)):
+        # An entry takes 12 bytes, and an addition holds both matrices and their sum: up to 3 x 12 bytes for an entry.
+        if sums.entries * 36 >= memory or end + matrix.shape[0] - run_start > run_pairs:
+            _write_run(folder, run_start, end, sums.total(), by_frequency)
+            run_start, sums = end, _Sums()
         product = matrix.T.tocsr() @ matrix
-        # It equals its transpose, and transposing sorts its entries, in linear time.
+        # The product equals its transpose, and transposing sorts the entries in linear time.
         sums.add(product.T.tocsr())
-        last += matrix.shape[0]
-        report(last)
-    if last > first:
-        _write_run(folder, first, last, sums.total(), by_frequency)
+        end += matrix.shape[0]
+        report(end)
+    if end > run_start:
+        _write_run(folder, run_start, end, sums.total(), by_frequency)
     return runs_of(folder)
 
 
 def _matrices(sets: WordSets, start: int, order: np.ndarray, products: int) -> Iterator[sparse.csr_array]:
-    """Split the sets of words into blocks S [pair, word] of bounded work, with reordered words."""
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order), dtype=order.dtype)
+    """Yield the matrix S [pair, word] of one block of sentence pairs after the other, from the pair `start` on.
+
+    Column c of a matrix is the word of row `order[c]`. The product S'S of a block takes at most `products`
+    multiplications, unless the block is a single pair; no block has more than `products` pairs.
+    """
+    column_of_word = np.empty_like(order)
+    column_of_word[order] = np.arange(len(order), dtype=order.dtype)
     for words, sides, bounds in sets.blocks(start):
-        # A pair takes some work even without words, so that no block has more pairs than products.
+        # A pair without words counts as one multiplication, so that no block has more pairs than `products`.
         work = np.cumsum(np.maximum(np.diff(bounds) ** 2, 1))
         first = 0
         while first < len(work):
             before = work[first - 1] if first else 0
-            last = max(first + 1, int(np.searchsorted(work, before + products, side="right")))
-            part = slice(bounds[first], bounds[last])
-            inner = (bounds[first : last + 1] - bounds[first]).astype(np.int32)
-            content = WEIGHTS[sides[part]], place[words[part]], inner
-            yield sparse.csr_array(content, shape=(last - first, len(order)), copy=False)
-            first = last
+            end = max(first + 1, int(np.searchsorted(work, before + products, side="right")))
+            entries = slice(bounds[first], bounds[end])
+            block_bounds = (bounds[first : end + 1] - bounds[first]).astype(np.int32)
+            content = WEIGHTS[sides[entries]], column_of_word[words[entries]], block_bounds
+            yield sparse.csr_array(content, shape=(end - first, len(order)), copy=False)
+            first = end
 
 
 class _Sums:
-    """Sums matrices as in merge sort: only those of similar size, so that none is copied often."""
+    """A running sum of sparse matrices.
+
+    As in merge sort, only matrices of similar size are added to each other, so that no matrix is copied often. The sum
+    is therefore kept as a few parts.
+    """
 
     def __init__(self) -> None:
         self._parts: list[sparse.csr_array] = []
 
     @property
     def entries(self) -> int:
+        """Number of stored entries of all parts."""
         return sum(part.nnz for part in self._parts)
 
     def add(self, matrix: sparse.csr_array) -> None:
@@ -130,33 +156,45 @@ class _Sums:
             self._add_last()
 
     def total(self) -> sparse.csr_array:
+        """Add up all parts, and return the sum; at least one matrix must have been added."""
         while len(self._parts) > 1:
             self._add_last()
         return self._parts[0]
 
     def _add_last(self) -> None:
-        last = self._parts.pop()
-        self._parts[-1] = self._parts[-1] + last
+        """Replace the last two parts by their sum."""
+        newest = self._parts.pop()
+        self._parts[-1] = self._parts[-1] + newest
 
 
-def _write_run(folder: Path, first: int, last: int, total: sparse.csr_array, order: np.ndarray) -> None:
-    """Write the counts, with the words in their original order."""
+def _write_run(folder: Path, first: int, end: int, total: sparse.csr_array, order: np.ndarray) -> None:
+    """Write the counts of the sentence pairs from `first` up to `end`, with the words in their original order."""
     from safetensors.numpy import save_file
 
+    # Each round puts the columns into their original order and transposes, so two rounds restore rows and columns.
     for _ in ("columns", "rows"):
         total = sparse.csr_array((total.data, order[total.indices], total.indptr), shape=total.shape).T.tocsr()
-    with replacing(folder / f"{first:012d}-{last:012d}.run") as aside:
+    with replacing(folder / f"{first:012d}-{end:012d}.run") as aside:
         others = total.indices.astype(np.int32)
         save_file({"bounds": total.indptr.astype(np.int64), "others": others, "counts": total.data}, aside)
 
 
-def merged(runs: Sequence[Path], words: int, *, range_entries: int = 500_000) -> Iterator[pa.Table]:
-    """Merge runs: the counts of pairs of different words, one range of words after the other.
+def merge_runs(runs: Sequence[Path], words: int, *, range_entries: int = 500_000) -> Iterator[pa.Table]:
+    """Add up runs, and yield a table of the counts of each range of words.
 
-    A table has a row for each pair, sorted by `word` and then by `other`, rows of words; `across` is the number of
-    pairs of sentences with the one word on a side and the other on the other, where a pair counts twice if both words
-    are on both sides; `references` and `translations` are the numbers of such sentences with both.
-    About `range_entries` of all runs are added up at once, at about 100 bytes each; a word's entries stay together.
+    The tables have a row for each pair of different words in each order, sorted by `word` and then by `other`. Their
+    columns are:
+
+    - `word`, `other`: rows of the two words in `LexiconWords`;
+    - `across`: number of sentence pairs with one word on one side and the other word on the other side; a sentence
+      pair counts twice if both words are on both sides;
+    - `references`, `translations`: number of references, and of translations, with both words.
+
+    Args:
+        runs: Runs of consecutive sentence pairs, as `runs_of` finds them.
+        words: Number of words.
+        range_entries: About how many entries of all runs are added up at once, at about 100 bytes each. The entries of
+            a word stay together, so a range may have more.
     """
     from safetensors import safe_open
 
@@ -166,25 +204,28 @@ def merged(runs: Sequence[Path], words: int, *, range_entries: int = 500_000) ->
         ends = np.sum(bounds, axis=0)
         first = 0
         while first < words:
-            last = int(np.searchsorted(ends, ends[first] + range_entries, side="right")) - 1
-            last = min(max(last, first + 1), words)
+            end = int(np.searchsorted(ends, ends[first] + range_entries, side="right")) - 1
+            end = min(max(end, first + 1), words)
             keys, packed = [], []
-            for file, own in zip(files, bounds, strict=True):
-                part = slice(int(own[first]), int(own[last]))
-                if part.start == part.stop:
+            for file, run_bounds in zip(files, bounds, strict=True):
+                entries = slice(int(run_bounds[first]), int(run_bounds[end]))
+                if entries.start == entries.stop:
                     continue
-                rows = np.repeat(np.arange(first, last), np.diff(own[first : last + 1]))
-                keys.append(rows * words + file.get_slice("others")[part])
-                packed.append(file.get_slice("counts")[part])
+                rows = np.repeat(np.arange(first, end), np.diff(run_bounds[first : end + 1]))
+                keys.append(rows * words + file.get_slice("others")[entries])
+                packed.append(file.get_slice("counts")[entries])
             yield _summed(np.concatenate(keys), np.concatenate(packed), words)
-            first = last
+            first = end
 
 
 def _summed(keys: np.ndarray, packed: np.ndarray, words: int) -> pa.Table:
-    """Sum the packed counts of equal keys, of which each is a word times `words` plus the other word."""
+    """Add up the packed counts of equal keys, and return the table of `merge_runs`.
+
+    The key of an entry is the row of the word times `words`, plus the row of the other word.
+    """
     steps = np.diff(keys, prepend=-1)
     if (steps < 0).any():
-        # Each run is sorted, which a stable sort exploits.
+        # A stable sort is fast here, because the keys of each run are sorted.
         order = np.argsort(keys, kind="stable")
         keys, packed = keys[order], packed[order]
         steps = np.diff(keys, prepend=-1)
@@ -197,11 +238,18 @@ def _summed(keys: np.ndarray, packed: np.ndarray, words: int) -> pa.Table:
 
 
 def pmi(together: np.ndarray, counts: pa.Table, events_of: np.ndarray, events: int) -> np.ndarray:
-    """Pointwise mutual information: log(together * events / (#(word) #(other))) [pair], 0 if `together` is 0.
+    """Compute the PMI of word pairs, log(together * events / (events_of[word] * events_of[other])).
 
-    `together` are the events with both words [pair], `events_of` those with a word [word], `events` all of them.
+    Args:
+        together: Number of events with both words [pair].
+        counts: Table with the rows of the two words in its columns `word` and `other` [pair].
+        events_of: Number of events with a word [word].
+        events: Number of all events.
+
+    Returns:
+        The PMI [pair], with the natural logarithm; 0 where `together` is 0.
     """
-    # A sum of logarithms, because a product of counts would leave the range in which integers are exact.
+    # Logarithms are added, because products of counts would exceed the range in which numbers are exact.
     logarithms = np.log(np.maximum(events_of, 1)) - np.log(events) / 2
     words, others = (logarithms[counts[name].to_numpy()] for name in ("word", "other"))
     values = np.log(np.maximum(together, 1)) - words - others
@@ -223,7 +271,16 @@ SCHEMA = pa.schema(
 
 
 def word_pair_table(counts: pa.Table, words: LexiconWords, vocabulary: pa.Array) -> pa.Table:
-    """Convert counts to rows of a lexicon; `vocabulary` is the column of its words."""
+    """Convert a table of `merge_runs` to rows of a lexicon.
+
+    Args:
+        counts: Counts of word pairs.
+        words: The words with their document frequencies.
+        vocabulary: The same words as a column.
+
+    Returns:
+        A table with the columns of `SCHEMA`, one row for each row of `counts`.
+    """
     across, references, translations = (counts[name].to_numpy() for name in ("across", "references", "translations"))
     scores = pmi(across, counts, words.references + words.translations, 2 * words.pairs)
     within = pmi(references, counts, words.references, words.pairs)
@@ -243,13 +300,20 @@ def word_pair_table(counts: pa.Table, words: LexiconWords, vocabulary: pa.Array)
 def write_word_pairs(
     folder: Path, ranges: Iterable[pa.Table], words: LexiconWords, min_count: int, report: Callable[[int], None]
 ) -> int:
-    """Write the pairs of words that were counted at least `min_count` times across sentences.
+    """Write the table of a lexicon, with the word pairs that were counted often enough across sentences.
 
-    `ranges` are the tables of `merged`; `report` is called with the number of rows that are written, which is
-    returned.
+    Args:
+        folder: Folder of the table.
+        ranges: Tables of `merge_runs`.
+        words: The words with their document frequencies.
+        min_count: Smallest count across sentences of a word pair that is written.
+        report: Called with the number of rows that are written so far.
+
+    Returns:
+        Number of rows of the table.
     """
     vocabulary = pa.array(words.words, pa.string())
-    # For values that do not repeat a dictionary takes time and space.
+    # A dictionary of the scores would take time and space for nothing, because few of them are equal.
     repeating = [field.name for field in SCHEMA if not pa.types.is_floating(field.type)]
     rows = 0
     with (
@@ -265,12 +329,15 @@ def write_word_pairs(
 
 
 def row_groups(tables: Iterable[pa.Table], size: int = GROUP_ROWS) -> Iterator[pa.Table]:
-    """Split rows into row groups, independently of the number of runs."""
-    left = SCHEMA.empty_table()
+    """Regroup the rows of tables into tables of `size` rows, so that row groups do not depend on the ranges.
+
+    Only the last table may have fewer rows.
+    """
+    pending = SCHEMA.empty_table()
     for table in tables:
-        left = pa.concat_tables([left, table])
-        while left.num_rows >= size:
-            yield left.slice(0, size).combine_chunks()
-            left = left.slice(size)
-    if left.num_rows:
-        yield left.combine_chunks()
+        pending = pa.concat_tables([pending, table])
+        while pending.num_rows >= size:
+            yield pending.slice(0, size).combine_chunks()
+            pending = pending.slice(size)
+    if pending.num_rows:
+        yield pending.combine_chunks()

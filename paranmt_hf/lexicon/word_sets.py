@@ -1,6 +1,11 @@
-"""The first step of a lexicon: the word set of each pair of sentences, on disk, and document frequencies.
+"""Write and read the set of words of each sentence pair, the first step of a lexicon, and document frequencies.
 
-A word counts once in a sentence, however often it occurs there.
+A word counts once in a sentence, however often it occurs there. Four files hold the result:
+
+- `sets.arrow`: the entries of each sentence pair, as `distinct_words` returns them, with all words of the corpus;
+- `words.parquet`: the words of the lexicon and their document frequencies; a word's place there is its row;
+- `rows.int32`: the row of each word of the corpus by its number, -1 for a word that is not in the lexicon;
+- `sets.json`: the number of sentence pairs. It is written last, and marks the others as complete.
 """
 
 from __future__ import annotations
@@ -19,55 +24,74 @@ from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.files import replacing, write_bytes
 from paranmt_hf.util.records import read_json
 
-# A word of a pair of sentences is written as its number times 4, plus the sides that it is on.
-REFERENCE, TRANSLATION, SIDE_BITS = 1, 2, 2
+# An entry, a word of a sentence pair, is the word's number shifted left by `SIDE_BITS`, plus the sides it occurs on:
+# `REFERENCE`, `TRANSLATION` or their sum.
+REFERENCE = 1
+TRANSLATION = 2
+SIDE_BITS = 2
 SETS, ROWS, WORDS, DONE = "sets.arrow", "rows.int32", "words.parquet", "sets.json"
-BLOCK_PAIRS = 100_000  # Pairs of sentences that are read at once
+BLOCK_PAIRS = 100_000  # Sentence pairs that `WordSets.blocks` reads at once
 SCHEMA = pa.schema({"words": pa.list_(pa.int32())})
 
 
 @dataclass(frozen=True)
 class LexiconWords:
-    """The words of a lexicon, and their document frequencies; a word's row is its index."""
+    """The words of a lexicon and their document frequencies; a word's index is called its row."""
 
     words: list[str]  # The words, in the order of their characters
-    references: np.ndarray  # References with the word [word], int64
-    translations: np.ndarray  # Translations with the word [word], int64
-    pairs: int  # Pairs of sentences that were counted
+    references: np.ndarray  # Number of references with each word [word], int64
+    translations: np.ndarray  # Number of translations with each word [word], int64
+    pairs: int  # Number of sentence pairs of the corpus
 
     def __len__(self) -> int:
         return len(self.words)
 
 
 def distinct_words(sides: Sequence[TokenTable], numbers: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Find the distinct words of each pair of sentences, and their sides.
+    """Find the distinct words of each sentence pair, and the sides that they occur on.
 
-    `numbers` has the number of the word of each token, for the references and for the translations. Returns the words
-    of each pair [entry], int32, as number * 4 + sides; and the bounds of each pair in these [pair + 1], int32.
+    Args:
+        sides: The tokens of the references and of the translations.
+        numbers: The word number of each token [token], for the references and for the translations.
+
+    Returns:
+        The entries of all pairs [entry], int32: word number * 4, plus 1 if the reference has the word, plus 2 if the
+        translation has it. And the bounds of the pairs [pair + 1], int32: the entries of pair p are those from
+        `bounds[p]` up to `bounds[p + 1]`.
     """
+    # The key of a token has its pair from bit 32 on, its word number in bits 1 to 31, and its side in bit 0. Sorted
+    # keys thus have the tokens of a word in a pair next to each other, those of the reference first.
     keys = []
     for side, table in enumerate(sides):
         pairs = np.repeat(np.arange(len(table)), np.diff(table.offsets))
         keys.append((pairs << 32) | (numbers[side].astype(np.int64) << 1) | side)
     joined = np.concatenate(keys)
-    # Three times as fast as `np.unique`.
+    # This removes repeated keys three times as fast as `np.unique`.
     joined.sort()
     joined = joined[np.diff(joined, prepend=-1) != 0]
+    # Without the side, a key has its pair from bit 31 on and its word number in the 31 bits below.
     words = joined >> 1
     first = np.diff(words, prepend=-1) != 0
     on_both = np.append(~first[1:], False)
-    on = np.where(on_both, REFERENCE | TRANSLATION, (joined & 1) + 1)[first]
+    sides_of_word = np.where(on_both, REFERENCE | TRANSLATION, (joined & 1) + 1)[first]
     words = words[first]
-    entries = ((words & (2**31 - 1)) << SIDE_BITS) | on
+    entries = ((words & (2**31 - 1)) << SIDE_BITS) | sides_of_word
     bounds = np.searchsorted(words >> 31, np.arange(len(sides[0]) + 1))
     return entries.astype(np.int32), bounds.astype(np.int32)
 
 
 def write_word_sets(tables: Iterable[pa.Table], folder: Path, limit: int, language: str = ENGLISH) -> None:
-    """Write the words of a corpus of sentence pairs, and choose those of the lexicon.
+    """Write the word sets of a corpus of sentence pairs, and choose the words of the lexicon.
 
-    Chosen are the `limit` words in the most sentences; of equally frequent ones the first in the order of their
-    characters. Memory holds the corpus's distinct words; the sets of words take about 100 bytes of disk for a pair.
+    The lexicon gets the words that occur in the most sentences; of equally frequent words, those that are first in the
+    order of characters. Memory holds the distinct words of the corpus. The word sets take about 100 bytes of disk for
+    each sentence pair.
+
+    Args:
+        tables: The sentence pairs, with the columns `reference` and `translation`.
+        folder: Folder of the word sets.
+        limit: Maximum number of words of the lexicon.
+        language: ISO 639-1 code of the language, which decides how words are cut.
     """
     tokenizer, numbers = word_tokenizer_for(language), CorpusIds()
     counts = np.zeros((2, 0), np.int64)
@@ -95,12 +119,12 @@ def write_word_sets(tables: Iterable[pa.Table], folder: Path, limit: int, langua
     }
     with replacing(folder / WORDS) as aside:
         pq.write_table(pa.table(columns), aside, compression="zstd")
-    # The last file marks them as complete.
+    # This file is written last, because it marks the others as complete.
     write_bytes(folder / DONE, json.dumps({"pairs": pairs}).encode())
 
 
 class WordSets:
-    """The words of each pair of sentences in a folder, as `write_word_sets` wrote them."""
+    """The word sets that `write_word_sets` wrote into a folder; `words` are the words of the lexicon."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -112,14 +136,15 @@ class WordSets:
 
     @staticmethod
     def complete(folder: Path) -> bool:
-        """Whether a folder holds complete sets of words."""
+        """Return whether a folder holds the word sets of a whole corpus."""
         return (folder / DONE).is_file()
 
     def blocks(self, start: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Read the sets of words from the pair `start` on, block by block.
+        """Read the word sets from the sentence pair `start` on, block by block, without words outside the lexicon.
 
-        Yields the row of each word [entry], int32, the sides that it is on [entry], and bounds [pair + 1] of the pairs
-        in these. Words that are not in the lexicon are left out.
+        Yields:
+            The row of each word [entry], int32; the sides that the word occurs on [entry], `REFERENCE`, `TRANSLATION`
+            or their sum; and the bounds of the pairs in these two arrays [pair + 1].
         """
         with pa.memory_map(str(self._folder / SETS)) as source, pa.ipc.open_file(source) as file:
             column = file.read_all()["words"]

@@ -1,4 +1,4 @@
-"""Tables of a lexicon: paraphrases of words, and scores against people's judgements of similarity.
+"""Show the paraphrases of words in a lexicon, and correlate its scores with people's judgements of similarity.
 
 ParaNMT-50M (arXiv:1711.05732), tables 12 and 13.
 """
@@ -21,12 +21,12 @@ from paranmt_hf.util.markers import Count
 from paranmt_hf.util.tables import text_table
 from paranmt_hf.util.wording import counted
 
-COLUMNS = ("word1", "word2", "SimLex999")  # The columns of SimLex-999 that are read
+COLUMNS = ("word1", "word2", "SimLex999")  # Columns of SimLex-999: two words and their similarity
 
 
 @dataclass(frozen=True)
 class WordPair:
-    """Two words, and their similarity as judged by people."""
+    """Two words in lower case, and their similarity as people judged it, on the scale of the data set."""
 
     first: str
     second: str
@@ -35,18 +35,19 @@ class WordPair:
 
 @dataclass(frozen=True)
 class WordSimilarity:
-    """Agreement of word pair scores with people's judgements."""
+    """How well scores of word pairs agree with people's judgements."""
 
-    name: str  # Name of the scores
+    name: str  # What gave the scores, such as "PMI"
     pairs: int  # Number of word pairs
-    seen: int  # Word pairs that have a score, in one order at least; that of the others is 0
-    spearman: float  # Spearman's rho with the judgements, in [-1, 1]
+    seen: int  # Number of word pairs with a score in at least one order; the other pairs count with the score 0
+    spearman: float  # Spearman's rho of scores and judgements, in [-1, 1]
 
 
 def read_word_pairs(path: str | Path) -> list[WordPair]:
-    """Read SimLex-999 as published, or another table whose first three columns are word, word, similarity.
+    """Read word pairs and their similarities from a table in any format of docs/formats.md.
 
-    The format is any of docs/formats.md; words become lower case.
+    The table is SimLex-999 as published, or has a word, a word and a similarity as its first three columns. Words
+    become lower case. Raises `InputError` for a table with fewer columns or without rows.
     """
     path = Path(path).expanduser()
     table = open_table(path, COLUMNS)
@@ -65,23 +66,31 @@ def read_word_pairs(path: str | Path) -> list[WordPair]:
 
 
 def in_both_orders(pairs: Sequence[WordPair]) -> set[Pair]:
-    """Each pair as (first, second) and as (second, first)."""
+    """Return the words of each pair as (first, second) and as (second, first)."""
     orders = {(pair.first, pair.second) for pair in pairs}
     return orders | {(second, first) for first, second in orders}
 
 
 def evaluate_word_scores(pairs: Sequence[WordPair], scores: Mapping[Pair, float], name: str) -> WordSimilarity:
-    """Correlate scores of words and their paraphrases with people's judgements.
+    """Correlate scores of word pairs with people's judgements.
 
-    A pair that has scores in both orders gets their mean, one that has a score in one order gets that, and one that
-    has none gets 0. `name` says what gave the scores.
+    A word pair with scores in both orders counts with their mean, a pair with a score in one order with this score,
+    and a pair without a score with 0.
+
+    Args:
+        pairs: Word pairs with people's judgements.
+        scores: Scores by (word, paraphrase).
+        name: What gave the scores, for the result and for messages.
+
+    Raises:
+        InputError: No pair has a score.
     """
     values = []
     seen = 0
     for pair in pairs:
-        found = [scores[order] for order in in_both_orders([pair]) if order in scores]
-        seen += bool(found)
-        values.append(sum(found) / max(len(found), 1))
+        pair_scores = [scores[order] for order in in_both_orders([pair]) if order in scores]
+        seen += bool(pair_scores)
+        values.append(sum(pair_scores) / max(len(pair_scores), 1))
     if not seen:
         raise InputError(f"{name} has none of the {len(pairs):,} word pairs, so there is nothing to correlate")
     return WordSimilarity(name, len(pairs), seen, spearman(values, [pair.similarity for pair in pairs]))
@@ -89,21 +98,22 @@ def evaluate_word_scores(pairs: Sequence[WordPair], scores: Mapping[Pair, float]
 
 @dataclass(frozen=True)
 class NearestWords:
-    """Paraphrases of words."""
+    """The best paraphrases of some words, ranked by each of the two scores of a lexicon."""
 
-    by_adjusted_pmi: dict[str, list[WordParaphrase]]  # Paraphrases of each word, the best first
-    by_pmi: dict[str, list[WordParaphrase]]  # The same by PMI
-    min_count: int  # How often each was counted at least
+    by_adjusted_pmi: dict[str, list[WordParaphrase]]  # Paraphrases of each word, the highest adjusted PMI first
+    by_pmi: dict[str, list[WordParaphrase]]  # Paraphrases of each word, the highest PMI first
+    min_count: int  # Minimum count of these paraphrases
 
     def to_json(self) -> dict[str, Any]:
-        found = {}
+        """Return, for each word, its paraphrases under `adjusted_pmi` and `pmi`, as JSON values."""
+        rankings = {}
         for word, by_pmi in self.by_pmi.items():
             adjusted = [asdict(one) for one in self.by_adjusted_pmi[word]]
-            found[word] = {"adjusted_pmi": adjusted, "pmi": [asdict(one) for one in by_pmi]}
-        return found
+            rankings[word] = {"adjusted_pmi": adjusted, "pmi": [asdict(one) for one in by_pmi]}
+        return rankings
 
     def summary(self) -> str:
-        """Tables of the paraphrases of each word, by both scores next to each other."""
+        """Return a table for each word, with the rankings by both scores next to each other."""
         tables = []
         for word, by_pmi in self.by_pmi.items():
             rows = []
@@ -123,8 +133,8 @@ def nearest_words(
 
     Args:
         lexicon: Folder of the lexicon.
-        words: The words.
-        top: Number of paraphrases of each word.
+        words: The words whose paraphrases are shown.
+        top: Maximum number of paraphrases of each word.
         min_count: Leave out paraphrases that were counted less often.
     """
     opened = Lexicon.from_pretrained(lexicon)
@@ -136,14 +146,16 @@ def nearest_words(
 
 @dataclass(frozen=True)
 class LexiconEvaluation:
-    """Correlations of a lexicon's scores with word similarities."""
+    """Correlations of a lexicon's scores with people's judgements of word similarity."""
 
-    results: list[WordSimilarity]  # Of PPDB, if it was given, of PMI, and of adjusted PMI
+    results: list[WordSimilarity]  # Results of PPDB (only if it was given), of PMI and of adjusted PMI
 
     def to_json(self) -> list[dict[str, Any]]:
+        """Return the results as JSON values."""
         return [asdict(result) for result in self.results]
 
     def summary(self) -> str:
+        """Return a table with a row for each result."""
         head = ("", "word pairs", "seen", "Spearman x 100")
         rows = [(one.name, f"{one.pairs:,}", f"{one.seen:,}", f"{100 * one.spearman:.1f}") for one in self.results]
         return text_table(head, rows)
@@ -156,8 +168,8 @@ def evaluate_lexicon(
 
     Args:
         lexicon: Folder of the lexicon.
-        simlex: SimLex-999, or another table of word, word and similarity.
-        ppdb: Lexical paraphrases of PPDB as a baseline, plain or .gz.
+        simlex: File of SimLex-999, or another table whose first columns are word, word and similarity.
+        ppdb: File of lexical paraphrases of PPDB as a baseline, plain or .gz.
     """
     opened = lexicon if isinstance(lexicon, Lexicon) else Lexicon.from_pretrained(lexicon)
     pairs = read_word_pairs(simlex)

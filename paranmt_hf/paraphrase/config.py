@@ -1,4 +1,4 @@
-"""Settings of paraphrasers: which model, how it is trained, and how it searches."""
+"""Settings of paraphrasers: which model is trained, how it is trained, and how it searches for paraphrases."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ Dropout = Annotated[float, Range(at_least=0, at_most=0.99)]
 
 @dataclass(frozen=True)
 class ParaphraserConfig(Settings):
-    """The encoder-decoder to train; the defaults are those of ParaNMT-50M, section 6, which leaves its sizes open.
+    """The encoder-decoder to train; the default is that of ParaNMT-50M, section 6, which does not give its sizes.
 
     Attributes:
-        model: `lstm`: bidirectional LSTM encoder, two-layer LSTM decoder, bilinear attention (ParaNMT-50M, section
-            6). `controlled`: paraphrases have the syntax that is asked for (Iyyer et al. 2018, section 3); trained on
-            the result of `paranmt parse`.
+        model: `lstm`: a bidirectional LSTM encoder and a two-layer LSTM decoder with bilinear attention (ParaNMT-50M,
+            section 6). `controlled`: a network whose paraphrases have the requested syntax (Iyyer et al. 2018, section
+            3); it is trained on the result of `paranmt parse`.
         base: Folder or Hub id of an encoder-decoder of transformers that is trained further, in place of a new model.
-        pieces: Maximum size of the byte-level BPE vocabulary, which is trained on the data.
-        embedding: Width of a piece's vector.
-        hidden: Width of encoder and decoder states, an even number.
+        pieces: Maximum number of pieces of the byte-level BPE vocabulary, which is trained on the data.
+        embedding: Dimension of the vector of a piece.
+        hidden: Dimension of encoder and decoder states, an even number.
         dropout: Share of values that are dropped in training.
-        tree_hidden: Width of the parse generator's states, an even number (`controlled`).
-        same_template: Train also on pairs whose two trees have the same template, which do not teach to change it
-            (`controlled`).
+        tree_hidden: Dimension of the states of the parse generator, an even number (`controlled`).
+        same_template: Also train on pairs whose two trees have the same template, from which the network does not
+            learn to change the syntax (`controlled`).
     """
 
     model: Literal["lstm", "controlled"] = "lstm"
@@ -68,24 +68,25 @@ class ParaphraserTraining(Settings):
     """How a paraphraser is trained on pairs.
 
     Attributes:
-        direction: What is generated: the reference, which a person wrote; the translation; or each side from the
-            other.
-        epochs: Passes over the pairs.
+        direction: What the model learns to generate: the reference, which a person wrote; the translation; or each
+            side from the other.
+        epochs: Number of passes over the pairs.
         max_steps: Stop after this number of steps (default: after all epochs).
-        batch_tokens: Size of a batch: pairs times pieces of the longest sentence.
-        max_pieces: Leave out pairs with a sentence of more pieces, the end included.
+        batch_tokens: Maximum size of a batch: number of pairs times pieces of the longest sentence.
+        max_pieces: Leave out pairs with a sentence of more pieces, the end piece included.
         learning_rate: Highest learning rate of Adam (default: 0.001, with `base` 0.0001).
-        warmup: Steps in which the learning rate rises, at most a tenth of all steps; it falls in a line to zero.
-        label_smoothing: Probability mass that a target spreads evenly over all pieces.
-        held_out: Share of the references that are measured and not trained on.
-        evaluations: Number of times that loss, perplexity and BLEU of held-out pairs are measured.
-        noise: Share of the pairs whose source is, in training, their own target with noise, so that the model learns
-            to bring noisy input into a standard form (ParaNMT-50M, table 11).
+        warmup: Number of steps in which the learning rate rises, at most a tenth of all steps; then it falls linearly
+            to zero.
+        label_smoothing: Probability that a target spreads evenly over all pieces.
+        held_out: Share of the references whose pairs are not trained on, but used to measure the model.
+        evaluations: Number of times that loss, perplexity and BLEU on held-out pairs are measured.
+        noise: Share of the pairs whose source is replaced in training by their target with noise, so that the model
+            learns to bring noisy input into a standard form (ParaNMT-50M, table 11).
         precision: Number format of a step; `auto` is bf16 on a GPU that has it, else fp32.
         device: `cpu` or `cuda` (default: `cuda` if there is a GPU).
-        report_to: Where losses and held-out figures are reported to: tensorboard (a folder in `<out>.runs`), trackio,
-            wandb.
-        seed: Decides initial weights, order and dropout.
+        report_to: Service to which losses and held-out figures are reported: tensorboard (a folder in `<out>.runs`),
+            trackio, wandb.
+        seed: Seed of initial weights, order and dropout.
         checkpoint_seconds: Seconds between two checkpoints.
     """
 
@@ -112,32 +113,35 @@ class ParaphraseConfig(Settings):
     """How a paraphraser searches, and which paraphrases it keeps.
 
     Attributes:
-        n: Paraphrases of each sentence, all different.
+        n: Maximum number of paraphrases of each sentence, all different.
         beams: Number of beams, at least `n`; 1 takes the most probable piece at each step.
-        groups: Groups of beams, each kept from the pieces that those before it have at the same place (Vijayakumar et
-            al. 2016, diverse beam search).
-        diversity: What a piece that a group before has at the same place loses of its log-probability.
+        groups: Number of groups of beams. A group is discouraged from pieces that earlier groups have at the same
+            position (Vijayakumar et al. 2016, diverse beam search).
+        diversity: Amount by which the log-probability of such a piece is lowered.
         sample: Sample pieces by their probability, in place of beams.
-        temperature: Of samples: below 1 probable pieces become more probable.
-        top_p: Of samples: the smallest set of the most probable pieces that reaches this probability.
-        max_length: Maximum number of pieces of a sentence, the end included; a longer one is marked, and no
-            paraphrase gets longer.
+        temperature: Temperature of sampling; below 1, probable pieces become more probable.
+        top_p: Sample from the smallest set of most probable pieces that together reach this probability.
+        max_length: Maximum number of pieces of a sentence, the end piece included. A longer sentence gets no
+            paraphrase but a note, and no paraphrase is longer.
         min_score: Keep paraphrases of at least this paraphrase score (default: 0.5 in files of paraphrases; -1 keeps
             all).
-        max_overlap: Keep paraphrases that share at most this part of their word trigrams with the sentence.
-        max_mutual_overlap: The same between paraphrases of a sentence; the more probable one stays.
-        keep_copies: Keep paraphrases with the letters and digits of their sentence, case aside; otherwise they are
-            left out.
-        has_template: With a controlled network: keep paraphrases that have the template asked for, by the parser; more
-            beams find more of them (default: if the parser reads new sentences, so not if it is a file of trees).
-        trees: With `has_template`: number of the most probable trees of each template that paraphrases are written
-            after.
-        order: Which paraphrases of a sentence come first: the most probable, or, of all that are found, those of the
-            highest paraphrase score.
-        batch_tokens: Batch size: sentences times pieces of the longest (default: 800 on a CPU, 8192 on a GPU).
+        max_overlap: Keep paraphrases with at most this trigram overlap with their sentence.
+        max_mutual_overlap: Of two paraphrases of a sentence with a higher trigram overlap, keep only the more probable
+            one.
+        keep_copies: Keep paraphrases that have the letters and digits of their sentence, case aside; they are left out
+            by default.
+        has_template: With a controlled network: keep only paraphrases that the parser finds to have the requested
+            template; more beams find more of them (default: yes, unless the parser is a file of trees, which cannot
+            parse new sentences).
+        trees: With `has_template`: number of the most probable trees, of each template, after which paraphrases are
+            generated.
+        order: Which paraphrases of a sentence come first: the most probable ones (`probability`), or, of all that are
+            found, those of the highest paraphrase score (`score`).
+        batch_tokens: Maximum size of a batch: number of sentences times pieces of the longest one (default: 800 on a
+            CPU, 8192 on a GPU).
         device: `cpu`, `cuda` or `cuda:N` (default: `cuda` if there is a GPU).
         dtype: Number format; `auto` is float32 on a CPU, float16 on a GPU.
-        seed: Decides samples; in an evaluation also which sentences are chosen, and their noise.
+        seed: Seed of samples; in an evaluation, also of the choice of sentences and of their noise.
     """
 
     n: Beams = 1
@@ -169,45 +173,49 @@ class ParaphraseConfig(Settings):
             )
 
     def for_files(self) -> ParaphraseConfig:
-        """The same settings with the minimum score that files of paraphrases have unless another one is given."""
-        # Below 0.5 a paraphrase usually means something else.
+        """Return the settings with a minimum score of 0.5, the default of files, unless one is set."""
+        # A paraphrase with a score below 0.5 usually has another meaning.
         return replace(self, min_score=0.5) if self.min_score is None else self
 
     @property
     def chooses(self) -> bool:
-        """Whether paraphrases are selected among more than `n` candidates."""
+        """Whether limits or scores select the paraphrases, so that more than `n` candidates are needed."""
         limits = (self.min_score, self.max_overlap, self.max_mutual_overlap)
         return self.order == "score" or bool(self.has_template) or any(limit is not None for limit in limits)
 
     @property
     def scored_for(self) -> str | None:
-        """Name of the setting that needs paraphrase scores; None if there is none."""
+        """Name of the setting that needs paraphrase scores, for errors; None if no setting does."""
         if self.min_score is not None:
             return "min_score"
         return "order score" if self.order == "score" else None
 
     @property
     def width(self) -> int:
-        """Number of beams: at least as many as paraphrases, and the same in each group."""
+        """Number of beams: at least `beams` and `n`, and a multiple of the number of groups."""
         beams = max(self.beams, self.n)
         return -(-beams // self.groups) * self.groups
 
 
 @dataclass(frozen=True)
 class Decoding:
-    """A decoding: its name as given, the settings that the name says, and all settings."""
+    """A way to search for paraphrases, as the user named it."""
 
-    name: str
-    settings: dict[str, Any]
-    config: ParaphraseConfig
+    name: str  # Name as the user gave it, such as `beams=8,groups=4`
+    settings: dict[str, Any]  # The settings in the name
+    config: ParaphraseConfig  # All settings
 
 
 def read_decodings(names: Sequence[str], base: ParaphraseConfig) -> list[Decoding]:
-    """Read decodings such as `beams=8,groups=4`, `greedy` or `sample`; other settings are those of `base`."""
+    """Read decodings such as `beams=8,groups=4`, `greedy` or `sample`.
+
+    Settings that a name does not mention are those of `base`. Raises `InputError` for two equal names, unknown
+    settings, and settings that must be the same for all decodings.
+    """
     if len(set(names)) < len(names):
         raise InputError(f"decodings must be different, were {' '.join(names)}", option="compare")
     short: dict[str, dict[str, Any]] = {"greedy": {"beams": 1, "n": 1}, "sample": {"sample": True}}
-    # The same for all decodings of an evaluation.
+    # These settings must be the same for all decodings of an evaluation.
     common = ("device", "dtype", "batch_tokens", "seed", "max_length")
     found = []
     for name in names:

@@ -1,4 +1,4 @@
-"""How far templates control the paraphrases of a syntactically controlled network."""
+"""Measure how far templates control the paraphrases of a syntactically controlled network."""
 
 from __future__ import annotations
 
@@ -25,7 +25,12 @@ logger = logging.getLogger(__name__)
 
 
 class KnownTrees:
-    """A parser of the sentences whose linearised trees are known; another parser reads all others."""
+    """A parser that looks up sentences whose linearised trees are known, and gives all others to another parser.
+
+    Attributes:
+        of: Linearised tree of each known sentence.
+        others: Parser of all other sentences; None if they have no tree.
+    """
 
     name = "known trees"
 
@@ -34,21 +39,27 @@ class KnownTrees:
         self.at_once = None if others is None else others.at_once
 
     def trees(self, sentences: Sequence[str]) -> Iterable[Tree | None]:
-        """Look up the trees of sentences, or parse them."""
+        """Return the tree of each sentence, looked up or parsed; None for a sentence without a tree."""
         unknown = [sentence for sentence in sentences if sentence not in self.of]
         parsed = iter(self.others.trees(unknown) if self.others is not None else [None] * len(unknown))
         return [read_tree(self.of[each]) if each in self.of else next(parsed) for each in sentences]
 
 
 def measure_control(folder: Path, text: TrainingPairs, parser: str | None) -> ControlFigures | None:
-    """Paraphrase held-out sentences after the five most frequent templates; None if no sentences are held out.
+    """Paraphrase held-out sentences after the five most frequent templates, and measure how many have the template.
 
-    `folder` holds the network as users load it, `parser` names the parser of the trees of its pairs.
+    Args:
+        folder: Folder of the network, as users load it.
+        text: Training pairs, some of which are held out.
+        parser: Name of the parser that made the trees of the pairs; None if that is not known.
+
+    Returns:
+        The figures; None if no sentence is held out, or no paraphrase is generated.
     """
     known = KnownTrees(held_out_trees(text), _opened(parser))
     if not known.of:
         return None
-    # A copy is right where the sentence has the template already.
+    # A copy is a right answer if the sentence has the requested template already.
     config = ParaphraseConfig(device="cpu", keep_copies=True)
     frequent = list(read_templates(folder))[:5]
     paraphraser = Paraphraser(locate(folder), config, scorer=None, syntax=known, templates=frequent)
@@ -67,7 +78,7 @@ def measure_control(folder: Path, text: TrainingPairs, parser: str | None) -> Co
         kept.update((sentence, each.template) for each in own)
     found = np.array([(sentence, each.template) in kept for sentence, each in made])
     figures = replace(figures, template_match=float(match.mean()), found=float(found.mean()))
-    # Whether the template is not that of the sentence.
+    # Marks the paraphrases whose requested template is not that of their sentence.
     other = np.array([template_of(known.of[sentence]) != each.template for sentence, each in made])
     if other.any():
         figures = replace(
@@ -77,7 +88,7 @@ def measure_control(folder: Path, text: TrainingPairs, parser: str | None) -> Co
 
 
 def held_out_trees(text: TrainingPairs, most: int = 100) -> dict[str, str]:
-    """Return the linearised trees of the first `most` different held-out sources."""
+    """Return the linearised trees of the first `most` different held-out source sentences, by sentence."""
     found: dict[str, str] = {}
     for table in text.tables("read held-out sentences"):
         held_out = table.filter(pa.array(held_out_keys(table["reference"], text.training.held_out)))
@@ -89,7 +100,7 @@ def held_out_trees(text: TrainingPairs, most: int = 100) -> dict[str, str]:
 
 
 def _opened(parser: str | None) -> Parser | None:
-    """The parser of the training, if it is known and installed."""
+    """Open the parser with a name that a training recorded; None if it is not known or not installed."""
     name = next((name for name in NAMED_PARSERS if (parser or "").startswith(name)), None)
     if name is None:
         return None

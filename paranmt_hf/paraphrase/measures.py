@@ -1,4 +1,4 @@
-"""Figures of paraphrases (close to references, far from the input, of one meaning), and of normalised sentences."""
+"""Measure paraphrases (meaning, distance to the input, distance to references) and normalised sentences."""
 
 from __future__ import annotations
 
@@ -24,10 +24,16 @@ COPIED, REFERENCE, NOISY = "copied input", "first reference", "noisy input"
 
 @dataclass(frozen=True)
 class EvaluationItems:
-    """Sentences [item] with what people wrote for each [item][reference], which may be unknown.
+    """The sentences that are paraphrased in an evaluation, with their references.
 
-    To measure normalisation, `sources` are the noisy sentences and then the clean ones; each has one reference, the
-    clean sentence. `noise` describes what was added to these.
+    To measure normalisation, the sentences are all noisy sentences, and then all clean ones in the same order. Each
+    has one reference, the clean sentence.
+
+    Attributes:
+        name: Name of the data.
+        sources: The sentences [item].
+        references: Reference paraphrases of each sentence [item][reference]; none if they are not known.
+        noise: Number of sentences that noise did not change, and of changes of each kind; empty without added noise.
     """
 
     name: str
@@ -37,26 +43,30 @@ class EvaluationItems:
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of all sentences and references."""
+        """SHA-256 of all sentences and references, in hexadecimal."""
         rows = ["\t".join([source, *own]) for source, own in zip(self.sources, self.references, strict=True)]
         return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
 
 class ParaphraseMeasures:
-    """Figures of the first output of each sentence; only `among_bleu` and `outputs` are of all outputs.
+    """The measures of paraphrases.
 
-    - `bleu`, corpus BLEU against the references, 0 to 100, where a sentence without output counts as an empty one; and
-      `meteor`, mean METEOR against the nearest reference, in [0, 1], where it counts as 0. Both need references.
-    - `self_bleu`: corpus BLEU of the outputs against their inputs, 0 to 100: 100 is a copy.
-    - `among_bleu`: corpus BLEU of each output against the others of its sentence, 0 to 100 (self-BLEU of
-      Zhu et al. 2018): the lower, the more diverse. It needs a sentence with two.
+    All measures except `among_bleu` and `outputs` are about the first output of each sentence:
+
+    - `bleu`: corpus BLEU against the references, 0 to 100; a sentence without output counts as an empty one.
+    - `meteor`: mean METEOR against the nearest reference, in [0, 1]; a sentence without output counts as 0.
+    - `self_bleu`: corpus BLEU of the outputs against their inputs, 0 to 100; copies have 100.
+    - `among_bleu`: corpus BLEU of each output against the other outputs of its sentence, 0 to 100 (self-BLEU of
+      Zhu et al. 2018). The lower it is, the more diverse are the outputs. It needs a sentence with two outputs.
     - `score`: mean paraphrase score of output and input, in [-1, 1].
-    - One for each kind of error: share of the outputs that differ from their input in a number, a negation, a name or
-      an address.
+    - `number`, `negation`, `name` and so on: shares of the outputs that differ from their input in a number, a
+      negation, a name or an address.
     - `copies`: share of the outputs with the words of their input, case and white space aside.
-    - `length_ratio`: words of all outputs by words of their inputs.
-    - `without`: number of sentences without output, which the other figures leave out.
+    - `length_ratio`: number of words of all outputs, divided by that of their inputs.
+    - `without`: number of sentences without output; all measures but `bleu`, `meteor` and `outputs` leave them out.
     - `outputs`: mean number of outputs of a sentence.
+
+    `bleu` and `meteor` need references.
     """
 
     kind = "paraphrases"
@@ -76,11 +86,11 @@ class ParaphraseMeasures:
         }
 
     def rows(self, name: str, items: EvaluationItems, outputs: Sequence[Sequence[str]]) -> list[Row]:
-        """The row of a decoding or a file, with outputs [item][output], the best first."""
+        """Return the row of scores of a decoding or file; `outputs` are [item][output], the best first."""
         return [Row(name=name, items=len(outputs), values=self.figures(items.sources, outputs, items.references))]
 
     def baselines(self, items: EvaluationItems) -> list[Row]:
-        """Rows of copies of the input, and of the references."""
+        """Return rows of scores for comparison: of copies of the input, and of the references if there are any."""
         rows = self.rows(COPIED, items, [[source] for source in items.sources])
         if all(items.references):
             values = self.figures(items.sources, items.references)
@@ -90,7 +100,16 @@ class ParaphraseMeasures:
     def figures(
         self, sources: Sequence[str], outputs: Sequence[Sequence[str]], references: Sequence[Sequence[str]] = ()
     ) -> dict[str, float]:
-        """Figures of outputs [item][output]; without `references` [item][reference] not those against references."""
+        """Compute all measures of outputs.
+
+        Args:
+            sources: The input sentences [item].
+            outputs: Outputs of each sentence, the best first [item][output].
+            references: References of each sentence [item][reference]; without them, `bleu` and `meteor` are left out.
+
+        Raises:
+            InputError: No sentence has an output.
+        """
         with_output = [(source, texts[0]) for source, texts in zip(sources, outputs, strict=True) if texts]
         if not with_output:
             raise InputError(f"none of {len(outputs):,} sentences has a paraphrase; nothing to measure")
@@ -118,16 +137,16 @@ class ParaphraseMeasures:
         return figures
 
     def _nearest(self, text: str, references: Sequence[str]) -> float:
-        """METEOR against the nearest reference."""
-        own = words(text)
-        return max(self._meteor.one_direction(own, words(each)) for each in references) if own else 0.0
+        """Return the METEOR of a text against the nearest reference; 0 for a text without words."""
+        hypothesis = words(text)
+        return max(self._meteor.one_direction(hypothesis, words(each)) for each in references) if hypothesis else 0.0
 
 
 class NormalisationMeasures:
-    """How close outputs of noisy sentences are to the clean ones (ParaNMT-50M, section 6, table 11).
+    """The measures of normalisation: how close the outputs of noisy sentences are to the clean sentences.
 
-    The paper shows examples; here the clean sentence is known, and the distance to it is measured before and after. An
-    item without output counts as the sentence itself.
+    ParaNMT-50M, section 6, table 11, shows examples. Here the clean sentence is known, so the distance to it is
+    measured before and after. A sentence without output counts as its own output.
     """
 
     kind = "canonical"
@@ -135,10 +154,10 @@ class NormalisationMeasures:
     settings: Mapping[str, Any] = {}
 
     def rows(self, name: str, items: EvaluationItems, outputs: Sequence[Sequence[str]]) -> list[Row]:
-        """Rows of the outputs of noisy sentences and of those of clean ones.
+        """Return a row of scores for the outputs of noisy sentences, and a row for the outputs of clean sentences.
 
-        `improved` and `worse` are the shares of the noisy sentences whose output needs fewer or more character edits
-        than they do.
+        `improved` and `worse` are the shares of the noisy sentences whose output needs fewer, or more, character edits
+        to become the clean sentence than the noisy sentence does.
         """
         made = [texts[0] if texts else source for texts, source in zip(outputs, items.sources, strict=True)]
         count = len(made) // 2
@@ -152,7 +171,7 @@ class NormalisationMeasures:
         ]
 
     def baselines(self, items: EvaluationItems) -> list[Row]:
-        """The row of the noisy sentences themselves."""
+        """Return the row of scores of the noisy sentences themselves, for comparison."""
         count = len(items.sources) // 2
         return [Row(name=NOISY, items=count, values=closeness(items.sources[:count], items.sources[count:]))]
 
@@ -161,10 +180,11 @@ Measures = ParaphraseMeasures | NormalisationMeasures
 
 
 def corpus_bleu(sentences: Sequence[str], references: Sequence[Sequence[str]]) -> float:
-    """Corpus BLEU, 0 to 100, of sentences [sentence] with several references each [sentence][reference]."""
+    """Compute the corpus BLEU of sentences with one or more references each [sentence][reference], from 0 to 100."""
     sacrebleu: Any = require("sacrebleu", "evaluate")
     streams = []
-    # sacrebleu wants the first references of all sentences together; a sentence with fewer has None in the others.
+    # sacrebleu takes a list of the first references of all sentences, a list of the second ones, and so on, with None
+    # for a sentence that has no such reference.
     for place in range(max(map(len, references))):
         streams.append([own[place] if place < len(own) else None for own in references])
     # `force` silences a warning about tokenised sentences.
@@ -172,7 +192,7 @@ def corpus_bleu(sentences: Sequence[str], references: Sequence[Sequence[str]]) -
 
 
 def _bleu_among(outputs: Sequence[Sequence[str]]) -> float:
-    """BLEU of each output against the others of its sentence, where there are others."""
+    """Compute corpus BLEU of each output against the other outputs of its sentence, without single outputs."""
     texts, others = [], []
     for own in outputs:
         for place, text in enumerate(own):
@@ -183,10 +203,11 @@ def _bleu_among(outputs: Sequence[Sequence[str]]) -> float:
 
 
 def closeness(sentences: Sequence[str], clean: Sequence[str]) -> dict[str, float]:
-    """Measure how close sentences are to the clean ones of the same index.
+    """Measure how close sentences are to the clean sentences with the same index.
 
-    `character_edits` and `word_edits` are for each 100 characters, or words cut at blanks, of the clean sentences;
-    `bleu` is corpus BLEU, 0 to 100, and `equal` the share that equals the clean sentence.
+    Returns:
+        `character_edits`, for 100 characters of the clean sentences; `word_edits`, for 100 words of them, separated by
+        white space; `bleu`, the corpus BLEU from 0 to 100; and `equal`, the share of sentences that are clean.
     """
     characters = word_edits = equal = 0
     for sentence, wanted in zip(sentences, clean, strict=True):
@@ -202,10 +223,11 @@ def closeness(sentences: Sequence[str], clean: Sequence[str]) -> dict[str, float
 
 
 def edit_distance(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
-    """Minimum number of insertions, deletions and replacements between two sequences (Levenshtein 1966).
+    """Return the smallest number of insertions, deletions and replacements that turn one sequence into the other.
 
-    A column of the table of distances is kept as the differences of neighbours, each +1, 0 or -1, in the bits of two
-    numbers, and so each item of `second` costs a few operations on whole columns (Hyyrö 2003).
+    This is the distance of Levenshtein (1966). Neighbours in a column of its table differ by +1, 0 or -1. A column is
+    kept as these differences, in the bits of two numbers. Each item of `second` then costs a few operations on whole
+    columns (Hyyrö 2003).
 
     >>> edit_distance("kitten", "sitting"), edit_distance("a b c".split(), "a c".split())
     (3, 1)

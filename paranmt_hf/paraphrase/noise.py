@@ -1,7 +1,7 @@
-"""Noise as in hasty writing, added at random to well-written English sentences.
+"""Add noise, as in hasty writing, at random to well-written English sentences.
 
-ParaNMT-50M (section 6, table 11) shows that its paraphraser brings noisy input into a standard form. It has noisy
-sentences from reviews; here they are made, so that the standard form of each is known.
+ParaNMT-50M (section 6, table 11) shows that its paraphraser brings noisy input into a standard form. The paper takes
+noisy sentences from reviews. Here noise is added to clean sentences, so that the standard form of each is known.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 
 KINDS = ("informal", "article", "swap", "misspelling", "repetition", "lower case", "end")
-# Word forms of chats and speech; of two words, then of one.
+# Informal forms of two words, and then of single words.
 PHRASES = {
     ("going", "to"): "gonna",
     ("want", "to"): "wanna",
@@ -54,17 +54,26 @@ FORMS = {
     "no": "nah",
 }
 APOSTROPHE = re.compile(r"(?<=\w)['\u2019](?=\w)")
-OFTEN = 3  # A sentence is in lower case, or ends without a mark, this many times as often as a word changes
-Change = tuple[str, list[str], int]  # A kind, the new words, and the number of words that they replace
+# A sentence becomes lower case, or loses its final mark, with this many times the probability that a word changes.
+OFTEN = 3
+Change = tuple[str, list[str], int]  # Kind of the change, the new words, and the number of words that they replace
 
 
 def add_noise(sentence: str, rate: float, seed: int | str) -> tuple[str, list[str]]:
-    """Add noise to a sentence; returns it and the kinds of changes (`KINDS`) in order, which may be empty.
+    """Add noise to a sentence.
 
-    Some words become informal (`going to` to `gonna`), articles go, neighbours change places, letters are swapped,
-    dropped or doubled, words are said twice; the whole may be in lower case and end without a mark. Names and numbers
-    keep their letters, because nobody could recognise them. `rate` is the probability that a word changes; with the
-    sentence and the seed it decides the result, on every machine.
+    Some words become informal (`going to` becomes `gonna`), articles are dropped, neighbouring words are swapped,
+    letters are swapped, dropped or doubled, and words are repeated. The whole sentence may become lower case and lose
+    its final mark. Letters of names and digits of numbers are not swapped, dropped or doubled, because nobody could
+    recognise them then.
+
+    Args:
+        sentence: The sentence.
+        rate: Probability that a word changes, in [0, 1].
+        seed: Seed of the changes. Sentence, rate and seed decide the result, on every machine.
+
+    Returns:
+        The noisy sentence, and the kinds of its changes (`KINDS`) in order, which may be none.
     """
     draw = random.Random(f"{seed} {rate} {sentence}").random
     words, made, kinds = sentence.split(" "), [], []
@@ -86,12 +95,12 @@ def add_noise(sentence: str, rate: float, seed: int | str) -> tuple[str, list[st
     if draw() < OFTEN * rate and text.endswith((".", "!", "?")) and len(text) > 1:
         text = text[:-1].rstrip()
         kinds.append("end")
-    # One change may undo another.
+    # One change may undo another, so that nothing has changed.
     return text, kinds if text != sentence else []
 
 
 def _changes(words: list[str], place: int, draw: Callable[[], float]) -> list[Change]:
-    """All changes that are possible for a word."""
+    """Return all changes that are possible for the word at a position; `draw` returns random numbers in [0, 1)."""
     word, following = words[place], words[place + 1] if place + 1 < len(words) else ""
     changes: list[Change] = []
     if phrase := PHRASES.get((word.lower(), following.lower())):
@@ -106,13 +115,14 @@ def _changes(words: list[str], place: int, draw: Callable[[], float]) -> list[Ch
         changes.append(("repetition", [word, word], 1))
         if _plain(following) and following != word:
             changes.append(("swap", [following, word], 2))
-        # A misspelling of a shorter word could not be recognised.
+        # Nobody could recognise a misspelled word that is shorter.
         if len(word) >= 4:
             changes.append(("misspelling", [_misspelled(word, draw)], 1))
     return changes
 
 
 def _plain(word: str) -> bool:
+    """Return whether a word consists of lower-case letters alone."""
     return word.isalpha() and word.islower()
 
 

@@ -1,4 +1,4 @@
-"""The record of a trained paraphraser, `paraphraser.json`."""
+"""The record of a trained paraphraser, the file `paraphraser.json`, and the figures in it."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from paranmt_hf.util.wording import counted
 
 @dataclass(frozen=True)
 class HeldOutFigures:
-    """Figures of held-out pairs."""
+    """The quality of a model on held-out pairs, after some steps of training."""
 
-    step: int  # Number of steps before
-    loss: float  # Mean cross-entropy of a target piece, natural logarithm, without label smoothing
-    perplexity: float  # Its exponential
-    # BLEU of the most probable pieces against the targets, from 0 to 100; None of trees and without sacrebleu
+    step: int  # Number of steps before the measurement
+    loss: float  # Mean cross-entropy of a target piece, with the natural logarithm and without label smoothing
+    perplexity: float  # Exponential of the loss
+    # BLEU of greedy outputs against the targets, from 0 to 100; None if targets are trees, or without sacrebleu
     bleu: float | None
-    # Share of the most probable trees that have the template asked for, in [0, 1]; None if targets are sentences
+    # Share of greedy outputs, trees, that have the requested template, in [0, 1]; None if targets are sentences
     template_match: float | None = None
-    # As `loss`, each target with the tree of another pair; the more it is above `loss`, the more the tree decides.
-    # None without controls.
+    # Loss if each target is given the tree of another pair. The more it exceeds `loss`, the more the tree decides the
+    # output. None if the targets are trees, or the model has no control.
     loss_other_tree: float | None = None
 
 
 @dataclass
 class TrainingCourse:
-    """The course of training one model."""
+    """The course of training one model: losses, held-out figures, and amounts so far."""
 
-    # Step, and mean training loss since the entry before
+    # Steps, each with the mean training loss since the entry before
     losses: list[tuple[int, float]] = field(default_factory=list)
-    # Figures of held-out pairs, in the order of the steps
+    # Figures on held-out pairs, in the order of the steps
     measured: list[HeldOutFigures] = field(default_factory=list)
     steps: int = 0  # Number of steps so far
-    pairs: int = 0  # Pairs trained on
-    tokens: int = 0  # Target pieces trained on
-    seconds: float = 0.0  # Time, that of measuring included
+    pairs: int = 0  # Number of pairs trained on so far, repetitions included
+    tokens: int = 0  # Number of target pieces trained on so far, repetitions included
+    seconds: float = 0.0  # Time of training so far, including measurements
 
     @property
     def last(self) -> dict[str, float]:
-        """The values of the last step by name, as a reporting service shows them."""
+        """The newest loss, and the held-out figures if they are of the same step, by names for a reporting service."""
         values = {"loss": self.losses[-1][1]}
         if self.measured and self.measured[-1].step == self.steps:
             found = self.measured[-1]
@@ -52,27 +52,29 @@ class TrainingCourse:
 
     @property
     def best(self) -> HeldOutFigures | None:
-        """The figures with the lowest loss; their weights are kept."""
+        """The held-out figures of the lowest loss, whose weights are kept; None if nothing was measured."""
         return min(self.measured, key=lambda each: each.loss, default=None)
 
 
 @dataclass(frozen=True)
 class ControlFigures:
-    """How far templates control the paraphrases of held-out sentences, each asked for the most frequent templates."""
+    """How far templates control paraphrases, measured on held-out sentences and the most frequent templates.
 
-    paraphrases: int  # Number of paraphrases
-    distinct: float  # Different paraphrases of a sentence by the number of its templates, mean, in [0, 1]
-    # Share of the paraphrases that have the template asked for, after parsing, in [0, 1]; None if the parser is not
-    # there
-    template_match: float | None = None
-    other_template_match: float | None = None  # The same of those whose sentence has another template
-    # Share of the sentences and templates for which a paraphrase with the template is found, as users search, in
-    # [0, 1], and of those whose sentence has another template
+    Shares are in [0, 1]. The shares of `template_match` to `other_found` are None if the parser is not installed.
+    """
+
+    paraphrases: int  # Number of most probable paraphrases, one for each sentence and template
+    distinct: float  # Share of these paraphrases that differ from the others of their sentence, copies counted once
+    template_match: float | None = None  # Share of these paraphrases that have the requested template
+    # The same share among requests for another template than that of the sentence; None if there is no such request
+    other_template_match: float | None = None
+    # Share of the requests for which a search as users run it finds a paraphrase with the requested template
     found: float | None = None
+    # The same share among requests for another template than that of the sentence; None if there is no such request
     other_found: float | None = None
 
     def describe(self) -> str:
-        """Describe the figures in a sentence."""
+        """Return a phrase with the figures, for summaries and cards."""
         text = f"of {counted(self.paraphrases, 'held-out paraphrase')}, {self.distinct:.0%} are distinct"
         if self.template_match is None:
             return f"{text}; without their parser it is not known how many have the template asked for"
@@ -87,49 +89,45 @@ class ControlFigures:
 
 @dataclass(frozen=True)
 class ParseGenerator:
-    """Training of the parse generator of a syntactically controlled network.
+    """The record of a parse generator, a part of a syntactically controlled network."""
 
-    Pairs with a sentence `without_tree`, with `long_trees`, or of the `same_template`, were left out. `templates` is
-    the number of different templates of the targets, `tree_tokens` the size of the vocabulary of trees, `control` what
-    came of both models.
-    """
-
-    without_tree: int
-    long_trees: int
-    same_template: int
-    templates: int
-    tree_tokens: int
+    without_tree: int  # Number of pairs that were left out because a sentence has no tree
+    long_trees: int  # Number of pairs that were left out because of a long tree
+    same_template: int  # Number of pairs that were left out because both trees have the same template
+    templates: int  # Number of different templates of the targets
+    tree_tokens: int  # Size of the vocabulary of trees
     course: TrainingCourse
-    control: ControlFigures | None = None
+    control: ControlFigures | None = None  # How far templates control the paraphrases of the whole network
 
 
 @dataclass(frozen=True)
 class ParaphraserSettings:
-    """What determines a paraphraser: the model, the checksum of its base, the resolved training, and the pairs."""
+    """The input and the settings that determine a paraphraser."""
 
     paraphraser: ParaphraserConfig
-    base: str | None
-    training: ParaphraserTraining
-    data: dict[str, Any]
+    base: str | None  # Revision of the model that is trained further; None for a new model
+    training: ParaphraserTraining  # Settings of the training, with the learning rate filled in
+    data: dict[str, Any]  # Identity of the pairs, with checksums
 
 
 @dataclass(frozen=True, kw_only=True)
 class ParaphraserRecord(Record):
-    """The content of `paraphraser.json`."""
+    """The record of a trained paraphraser, the file `paraphraser.json` in its folder."""
 
     FILE: ClassVar[str] = "paraphraser.json"
     KIND: ClassVar[str] = "a paraphraser (`paranmt paraphrase train`)"
 
-    settings: ParaphraserSettings  # What determines the model
-    # Names, without their folders, of what it began with: `data`, `base`, and `parser` of trees
+    settings: ParaphraserSettings  # The input and the settings that determine the model
+    # Names, without folders, of the inputs: `data`, `base` for a model trained further, and `parser` for trees
     inputs: dict[str, str]
-    pairs: int  # Pairs of the training part
-    held_out: int  # Pairs of the held-out part
-    too_long: int  # Pairs that were left out because of a long sentence
-    left_out: dict[str, int] = field(default_factory=dict)  # Pairs that were left out before, by reason
-    course: TrainingCourse  # Loss and figures over the steps; a controlled network had the targets' own trees
+    pairs: int  # Number of pairs to train on
+    held_out: int  # Number of held-out pairs
+    too_long: int  # Number of pairs that were left out because of a long sentence
+    left_out: dict[str, int] = field(default_factory=dict)  # Number of pairs that the selection left out, by reason
+    # Course of training the model of sentences; in a controlled network, it was given the trees of the targets
+    course: TrainingCourse
     model_type: str  # Kind of the model, as transformers names it
-    parameters: int  # Number of weights, of a controlled network those of both models
+    parameters: int  # Number of weights, in a controlled network of both models
     pieces: int  # Size of the vocabulary of sentences
-    device: str  # What it was trained on, `cpu` or `cuda`
-    parses: ParseGenerator | None = None  # Of a syntactically controlled network
+    device: str  # Device of the training, `cpu` or `cuda`
+    parses: ParseGenerator | None = None  # Record of the parse generator; None if the model is not controlled

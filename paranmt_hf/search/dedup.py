@@ -1,4 +1,4 @@
-"""`paranmt dedup`: drop repeated texts of a file, by their letters, their word bigrams, or their meaning."""
+"""`paranmt dedup`: drop texts of a file that repeat an earlier one in letters, word bigrams, or meaning."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from paranmt_hf.util.work import working
 
 @dataclass(frozen=True, kw_only=True)
 class DedupRecord(Record):
-    """The record of a dataset without repetitions."""
+    """The record of a dataset without repetitions, the file `dedup.json` in its folder."""
 
     FILE: ClassVar[str] = "dedup.json"
     KIND: ClassVar[str] = "texts without repetitions (`paranmt dedup`)"
 
-    rows: int  # Rows that were read
-    dropped: dict[str, int]  # Rows that each method dropped, in the order of application
-    undecodable: int  # Rows whose text is not UTF-8; they are all kept
+    rows: int  # Number of rows that were read
+    dropped: dict[str, int]  # Number of rows that each method dropped; methods are in the order in which they ran
+    undecodable: int  # Number of rows whose text is not UTF-8; they are all kept
 
 
 @dataclass(frozen=True, kw_only=True)
 class DedupFileRecord(FileRecord, DedupRecord):
-    """The record of a file without repetitions."""
+    """The record of a single file without repetitions, which lies next to it."""
 
 
 class Deduplicated(Result[DedupRecord]):
     """A file or a dataset without repetitions."""
 
     def summary(self) -> str:
-        """Count the rows that each method dropped."""
+        """Say how many rows were kept, and how many each method dropped."""
         rows, dropped = self.record.rows, self.record.dropped
         state = "" if self.fresh else " (was made already)"
         lines = [f"{self.folder}: {rows - sum(dropped.values()):,} of {counted(rows, 'row')}{state}"]
@@ -91,7 +91,7 @@ def dedup(
     else:
         suffix = table.path.suffix.lower()
         if not is_text and suffix in PACKED:
-            # `.csv.gz`, since `.gz` alone would be text to the next command.
+            # The whole suffix must be kept, such as `.csv.gz`: `.gz` alone would be text to the next command.
             suffix = Path(unpacked_name(table.path)).suffix.lower() + suffix
         kind, out = DedupFileRecord, result_file(out, [suffix] if suffix else [])
     config = config or DedupConfig()
@@ -111,7 +111,7 @@ def dedup(
             **made_with("numpy", "pyarrow"),
         )
 
-    # What each method found serves others of its settings too.
+    # The work depends on the input alone, because results of a method are used again when other settings change.
     work_identity = {"input": search.identity["input"]}
     made = run(
         out,
@@ -130,5 +130,5 @@ def dedup(
 
 
 def _took_long(work: Path) -> bool:
-    """Whether a work folder holds what took long."""
+    """Return whether a work folder holds vectors or results of a method, which took long to compute."""
     return any(work.glob("*.npy")) or any(work.rglob(WRITTEN))

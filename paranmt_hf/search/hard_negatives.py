@@ -1,4 +1,4 @@
-"""`paranmt negatives`: pairs with hard negatives, as a dataset for sentence-transformers. Not in the papers."""
+"""`paranmt negatives`: a dataset of pairs with hard negatives, for sentence-transformers. Not in the papers."""
 
 from __future__ import annotations
 
@@ -39,24 +39,23 @@ SENTENCES, PAIRS = "sentences", "pairs.npy"
 
 @dataclass(frozen=True, kw_only=True)
 class NegativesRecord(Record):
-    """The content of `negatives.json`."""
+    """The record of a dataset of pairs with hard negatives, the file `negatives.json` in its folder."""
 
     FILE: ClassVar[str] = "negatives.json"
     KIND: ClassVar[str] = "pairs with hard negatives (`paranmt negatives`)"
 
-    source: str  # Names of the data, without folders
-    encoder: str
-    rows: int  # Pairs with negatives
-    sentences: int  # Distinct sentences, among which negatives were searched
-    cosines: dict[str, float]  # Mean cosine of the anchor with each other column
-    left_out: dict[str, int]  # Numbers of pairs that are left out, by reason
-    # Numbers of sentences of the ranks that are no negatives of a pair, by the first reason
-    rejected: dict[str, int]
-    files: dict[str, str]  # Checksums
+    source: str  # Names of the corpora or files, without their folders
+    encoder: str  # Name of the encoder
+    rows: int  # Number of pairs with negatives, the rows of the dataset
+    sentences: int  # Number of distinct sentences among which negatives were searched
+    cosines: dict[str, float]  # Mean cosine of the anchor with each other column, by the name of the column
+    left_out: dict[str, int]  # Number of pairs that were left out, by reason
+    rejected: dict[str, int]  # Number of sentences inside the ranks that were not taken, by the first reason
+    files: dict[str, str]  # SHA-256 of each file, in hexadecimal, by its path in the folder
 
     @property
     def card(self) -> str:
-        """The card of the dataset."""
+        """Text of the dataset card, `README.md`."""
         sums = hashlib.sha256(" ".join(self.files.values()).encode()).hexdigest()
         train = {"split": "train", "path": "data/train-*.parquet"}
         header = {
@@ -64,23 +63,24 @@ class NegativesRecord(Record):
             "size_categories": [size_category(self.rows)],
             "tags": ["sentence-transformers", "hard-negatives", "paranmt"],
             "configs": [{"config_name": "default", "data_files": [train]}],
-            # `datasets` takes a folder of the same name and card for one in its cache, whatever its files are.
+            # `datasets` takes a folder with the name and the card of a cached one for the cached one, so the card
+            # must differ where the files do.
             "dataset_info": {"config_name": "default", "description": f"rows of sha256 {sums}"},
         }
         return render("negatives", header, {**vars(self), "chosen": self.identity["negatives"]})
 
 
 class HardNegatives(Result[NegativesRecord]):
-    """Pairs with hard negatives."""
+    """A dataset of pairs with hard negatives in a folder."""
 
     def load(self) -> Dataset:
-        """Load the dataset for a trainer."""
+        """Load the pairs as a dataset, which a trainer of sentence-transformers takes."""
         from datasets import load_dataset
 
         return load_dataset(str(self.folder), split="train")
 
     def summary(self) -> str:
-        """What the dataset holds, what was left out, and how to load it."""
+        """Describe what the dataset holds, what was left out, and how to load it."""
         record, state = self.record, "" if self.fresh else " (were made already)"
         lines = [f"{self.folder}: {counted(record.rows, 'pair')} with negatives of {record.encoder}{state}"]
         lines += [f"  left out  {count:>12,} {reason}" for reason, count in record.left_out.items()]
@@ -103,8 +103,9 @@ def hard_negatives(
     """Find hard negatives for pairs: sentences that are similar to the reference, and no paraphrases of it.
 
     The dataset has the columns anchor (the reference), positive (the translation) and negative_1 to negative_n, which
-    losses of sentence-transformers take. A negative is any sentence of the pairs, on either side. Excluded are copies
-    of the reference, what these are paired with, and what those are paired with, as in training.
+    losses of sentence-transformers take. A negative is a sentence of any pair, from either side. These are never
+    negatives, as in training: copies of the reference, sentences that are paired with a copy, and sentences that are
+    paired with one of those.
 
     Args:
         data: Corpora, Parquet files with the columns reference and translation, or datasets on the Hub. Pairs
@@ -125,11 +126,11 @@ def hard_negatives(
     identity = as_json({"data": pairs.identity, "encoder": named.identity, "negatives": asdict(config)})
 
     def make(work: Path, folder: Path) -> NegativesRecord:
-        # Vectors serve other margins and ranks too.
+        # With other margins or ranks, only the vectors of an earlier run are kept.
         continue_with(work, identity, keep={SENTENCES}, holds=lambda work: False)
         store = work / SENTENCES
         write = partial(_write_sentences, pairs)
-        # Each anchor is compared with all of a quarter of a million sentences.
+        # Up to a quarter of a million sentences, each anchor is compared with all of them.
         stored = index_sentences(store, write, named, config, max_exact=250_000)
         found = find_negatives(stored, np.load(store / PAIRS), config, work)
         kept = np.flatnonzero(found.items[:, 0] != NOBODY)
@@ -168,9 +169,10 @@ def hard_negatives(
 
 
 def _write_sentences(pairs: Pairs, folder: Path) -> Counted:
-    """Store all sentences, those of pair p in the rows 2p and 2p + 1; the distinct ones of them are the items.
+    """Store the sentences of pairs, and the items of each pair.
 
-    Sentences with the same key are one item, as in training: the first of them is encoded.
+    The sentences of pair p are the rows 2p and 2p + 1. Sentences with the same key, as training compares them, are one
+    item, whose first row is encoded. The file `PAIRS` has the items of each pair [pair, side], int32.
     """
     parts: list[np.ndarray] = []
     stored = write_sentences(_rows(pairs, parts), folder, copies=True)
@@ -179,7 +181,7 @@ def _write_sentences(pairs: Pairs, folder: Path) -> Counted:
     repeats = first_equal(np.concatenate(parts))
     first = repeats < 0
     items = np.flatnonzero(first)
-    # The item of each row, which is that of the first row with its key.
+    # The item of each row is the item of the first row with the same key.
     item = (np.cumsum(first, dtype=np.int32) - 1)[np.where(first, np.arange(len(first)), repeats)]
     write_bytes(folder / ITEMS, items.astype(np.int64).tobytes())
     with replacing(folder / PAIRS) as aside, aside.open("wb") as file:
@@ -189,7 +191,7 @@ def _write_sentences(pairs: Pairs, folder: Path) -> Counted:
 
 
 def _rows(pairs: Pairs, keys: list[np.ndarray]) -> Iterator[pa.RecordBatch]:
-    """Read the sentences, those of a pair one after the other, and append their keys."""
+    """Yield the sentences of pairs, the two of a pair one after the other, and append their keys to `keys`."""
     count = 0
     for table in pairs.batches():
         sides = [pa.concat_arrays(table[side].chunks) for side in SIDES]
@@ -203,6 +205,16 @@ def _rows(pairs: Pairs, keys: list[np.ndarray]) -> Iterator[pa.RecordBatch]:
 def _write(
     kept: np.ndarray, columns: list[str], found: FoundNegatives, stored: IndexedVectors, folder: Path, *, scores: bool
 ) -> list[Path]:
+    """Write the dataset as Parquet files, and return their paths.
+
+    Args:
+        kept: Indices of the pairs that have negatives, the rows of the dataset.
+        columns: Names of the columns of sentences: anchor, positive and the negatives.
+        found: Negatives of all pairs.
+        stored: Sentences of the pairs.
+        folder: Folder of the dataset.
+        scores: Whether the column `scores` is written too.
+    """
     schema = pa.schema([pa.field(name, pa.string(), nullable=False) for name in columns])
     if scores:
         schema = schema.append(pa.field("scores", pa.list_(pa.float32()), nullable=False))

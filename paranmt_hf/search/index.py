@@ -1,4 +1,4 @@
-"""`paranmt search`: an index of the distinct sentences of a corpus, and its sentences nearest to queries."""
+"""`paranmt search`: an index of the distinct sentences of a corpus, and a search for those nearest to queries."""
 
 from __future__ import annotations
 
@@ -29,37 +29,37 @@ from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.wording import counted
 
-PROBES = 32
+PROBES = 32  # Default number of lists that each query is compared with
 
 
 @dataclass(frozen=True)
 class IndexSettings:
-    """Everything that determines an index: the corpus and the encoder by checksum, and how it is searched."""
+    """The input and the settings that determine an index."""
 
-    corpus: dict[str, Any]
-    encoder: dict[str, str]
-    search: IndexConfig
+    corpus: dict[str, Any]  # Identity of the corpus, with checksums
+    encoder: dict[str, str]  # Identity of the encoder: its name, and its revision or checksum
+    search: IndexConfig  # How sentences are stored and searched
 
 
 @dataclass(frozen=True, kw_only=True)
 class IndexRecord(Record):
-    """The content of `index.json`."""
+    """The record of an index, the file `index.json` in its folder."""
 
     FILE: ClassVar[str] = "index.json"
     KIND: ClassVar[str] = "an index (`paranmt search index`)"
 
-    settings: IndexSettings  # What determines the index
-    load: NamedEncoder  # How to find the encoder again
+    settings: IndexSettings  # The input and the settings that determine the index
+    load: NamedEncoder  # Where to find the encoder, which encodes the queries
     sentences: int  # Number of distinct sentences
-    lines: int  # Number of sentences, copies included
-    # Number of lines of the corpus that are not in it, by reason
+    lines: int  # Number of sentences of the corpus, copies included
+    # Number of lines of the corpus that are not in the index, by reason
     dropped: dict[str, int] = field(default_factory=dict)
-    # Size in bytes of each of its files, by name
+    # Size of each file of the index in bytes, by its name
     files: dict[str, int] = field(default_factory=dict)
 
 
 def read_index(folder: Path) -> IndexRecord:
-    """Read the record of an index, and check that all its files are there."""
+    """Read the record of an index; raises `InputError` if a file of the index is missing or has another size."""
     record = IndexRecord.read(folder)
     for name, size in record.files.items():
         path = folder / Path(name).name
@@ -70,15 +70,15 @@ def read_index(folder: Path) -> IndexRecord:
 
 @dataclass(frozen=True)
 class Hit:
-    """A sentence that is similar to a query."""
+    """A sentence of an index that is similar to a query."""
 
-    cosine: float  # Similarity of their vectors, in [-1, 1]
-    line: int  # Line of the corpus where the sentence occurs first, from 1
-    sentence: str  # The sentence
+    cosine: float  # Cosine of the sentence and the query, in [-1, 1]
+    line: int  # Line of the corpus, from 1, where the sentence occurs first
+    sentence: str
 
 
 class SentenceIndex(Result[IndexRecord]):
-    """An index of the distinct sentences of a corpus."""
+    """An index of the distinct sentences of a corpus, in a folder, which finds the sentences nearest to queries."""
 
     @classmethod
     def build(
@@ -107,9 +107,10 @@ class SentenceIndex(Result[IndexRecord]):
 
         def make(work: Path, folder: Path) -> IndexRecord:
             write = partial(write_source, source)
-            # A query is compared with up to a million sentences in a fraction of a second.
+            # Up to a million sentences there are no lists by default: a query is compared with all of them in a
+            # fraction of a second.
             counted = index_sentences(folder, write, named, config, max_exact=1_000_000).counted
-            # A kill just before the folder was renamed leaves the record too.
+            # An earlier run that was killed just before the folder was renamed has left its record too.
             present = sorted(path for path in folder.iterdir() if path.name != IndexRecord.FILE)
             return IndexRecord(
                 settings=settings,
@@ -138,8 +139,12 @@ class SentenceIndex(Result[IndexRecord]):
         """Open an index for queries.
 
         Args:
-            folder: The index.
-            encoder: Encodes the queries; the encoder that made the index if none is named.
+            folder: Folder of the index.
+            encoder: Where to find the encoder that made the index: folder, Hub id, or file of word vectors; where it
+                was then if left out.
+
+        Raises:
+            InputError: The folder is no complete index, or the encoder is not the one that made it.
         """
         folder = Path(folder).expanduser()
         record = read_index(folder)
@@ -157,26 +162,29 @@ class SentenceIndex(Result[IndexRecord]):
 
     @cached_property
     def _encoder(self) -> Encoder:
+        """The encoder of the queries, loaded on first use."""
         return self.record.load.load()
 
     @cached_property
     def _indexed(self) -> IndexedVectors:
+        """The sentences and vectors of the index, opened on first use."""
         return IndexedVectors(self.folder)
 
     def summary(self) -> str:
-        """Sentences and what was dropped, in some lines."""
+        """Say how many distinct sentences the index has, and how many lines were dropped, by reason."""
         record = self.record
         state = "" if self.fresh else " (was indexed already)"
         lines = [f"{self.folder}: {counted(record.sentences, 'distinct sentence')} of {record.lines:,}{state}"]
         return "\n".join([*lines, *(f"  dropped  {count:>12,} {reason}" for reason, count in record.dropped.items())])
 
     def search(self, queries: Iterable[str], *, top: int = 10, probes: int = PROBES) -> list[list[Hit]]:
-        """Find the sentences nearest to queries.
+        """Find the sentences nearest to each query.
 
         Args:
             queries: Sentences.
-            top: Number of hits for each.
-            probes: Number of lists that are searched, if the index has lists; more find more, and take longer.
+            top: Maximum number of hits for each query.
+            probes: Number of lists that each query is compared with, if the index has lists; more lists find more of
+                the nearest sentences, and take longer.
 
         Returns:
             Hits of each query, the nearest first.
@@ -199,17 +207,18 @@ class SentenceIndex(Result[IndexRecord]):
 
 @dataclass(frozen=True)
 class SearchResults:
-    """Queries, and the hits of each, the nearest first."""
+    """Queries, and the sentences of an index that are nearest to each."""
 
     queries: list[str]
-    hits: list[list[Hit]]
+    hits: list[list[Hit]]  # Hits of each query, the nearest first
 
     def to_json(self) -> list[dict[str, Any]]:
-        found = zip(self.queries, self.hits, strict=True)
-        return [{"query": query, "hits": [asdict(hit) for hit in hits]} for query, hits in found]
+        """Return each query with its hits as JSON values."""
+        pairs = zip(self.queries, self.hits, strict=True)
+        return [{"query": query, "hits": [asdict(hit) for hit in hits]} for query, hits in pairs]
 
     def summary(self) -> str:
-        """Each query, and below it cosine, line and sentence of its hits."""
+        """Return the lines of each query: the query, and below it the cosine, line and sentence of each hit."""
         lines = []
         for query, hits in zip(self.queries, self.hits, strict=True):
             lines += [query, *(f"  {hit.cosine:6.3f}  {hit.line:>10,}  {hit.sentence}" for hit in hits)]
@@ -229,8 +238,9 @@ def search(
     Args:
         index: Folder of an index.
         queries: Sentences; `-` reads them from standard input, one on a line.
-        top: Number of hits for each query.
-        probes: Number of lists that are searched, if the index has lists; more find more, and take longer.
+        top: Maximum number of hits for each query.
+        probes: Number of lists that each query is compared with, if the index has lists; more lists find more of the
+            nearest sentences, and take longer.
         encoder: The encoder that made the index, if it is not found where it was: folder, Hub id, or file of word
             vectors.
     """
@@ -238,7 +248,7 @@ def search(
     try:
         for query in [queries] if isinstance(queries, str) else queries:
             text = sys.stdin.read() if query == "-" else query
-            # Bytes of a command line that are not UTF-8 become halves of surrogate pairs.
+            # Bytes of the command line that are not UTF-8 arrive as lone surrogates, which this refuses.
             text.encode()
             wanted += [line.strip() for line in text.split("\n") if line.strip()]
     except UnicodeError:

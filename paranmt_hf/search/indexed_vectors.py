@@ -1,7 +1,7 @@
-"""The sentences of a corpus and their vectors on disk, ready to be searched.
+"""Encode the sentences of a corpus, store them with their vectors on disk, and search them.
 
-They are stored in steps, each of which an interrupted run finds complete: sentences, their vectors, and an inverted
-index if there are too many to compare with all.
+There are three steps: sentences, vectors and, for many sentences, an inverted index. A run that was interrupted
+continues with the first step that is not complete.
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ class IndexConfig(Settings):
     """How sentences are stored and searched.
 
     Attributes:
-        lists: Number of lists of an inverted index, of which a search compares the nearest few; 0 compares with all
-            sentences. By default 0 for few sentences, else 2 x the square root of their number.
+        lists: Number of lists of an inverted index. A query is compared only with the sentences of the nearest lists;
+            with 0 lists, it is compared with all sentences. By default 0 for few sentences, else 2 x the square root
+            of their number.
         precision: Number format of the stored vectors; float16 takes half the space.
     """
 
@@ -59,17 +60,26 @@ class IndexConfig(Settings):
     precision: Annotated[Precision, SEARCH] = "float32"
 
     def count(self, sentences: int, max_exact: int) -> int:
-        """Number of lists for a number of sentences; 0 if the search is exact."""
+        """Return the number of lists for a number of sentences; 0 if each query is compared with all of them.
+
+        By default that is so for up to `max_exact` sentences.
+        """
         if self.lists is None:
             return 0 if sentences <= max_exact else round(2 * math.sqrt(sentences))
         return min(sentences, self.lists)
 
 
 class IndexedVectors:
-    """Sentences and their vectors in a folder, as `index_sentences` wrote them.
+    """The sentences and vectors that `index_sentences` wrote into a folder.
 
-    The numbers of sentences are items, and those of vectors are places; `lists` says where the vectors are, unless
-    they are in the order of the items.
+    The number of a sentence is its item, and the number of a vector is its place. Without an inverted index both are
+    the same. With an inverted index, the vectors are sorted by list.
+
+    Attributes:
+        counted: Numbers of stored and dropped sentences.
+        sentences: The sentences, by item.
+        lists: The inverted index; None if queries are compared with all vectors.
+        vectors: The vectors, by place.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -87,10 +97,20 @@ class IndexedVectors:
             self.vectors = Vectors(folder / VECTORS)
 
     def items(self, places: np.ndarray) -> np.ndarray:
+        """Return the items of the vectors in the given places."""
         return places if self.lists is None else self.lists.order[places]
 
     def nearest(self, queries: np.ndarray, top: int, probes: int) -> Neighbours:
-        """Find the places of the vectors that are most similar to queries [query, dimension] of length 1."""
+        """Find the vectors that are most similar to each query.
+
+        Args:
+            queries: Vectors of length 1 [query, dimension].
+            top: Maximum number of neighbours of a query.
+            probes: Number of lists that each query is compared with, if there are lists.
+
+        Returns:
+            Neighbours whose `items` are places of vectors, which `IndexedVectors.items` converts.
+        """
         import torch
 
         from paranmt_hf.search.inverted_index import nearest_in_lists
@@ -110,10 +130,14 @@ def index_sentences(
     *,
     max_exact: int,
 ) -> IndexedVectors:
-    """Store sentences and their vectors, continuing after an interruption.
+    """Store sentences and their vectors in a folder, continuing after an interruption.
 
-    `write` stores the sentences in the folder. What is in the folder must be of the same arguments. Up to `max_exact`
-    sentences a search is exact by default.
+    Args:
+        folder: Folder, empty or left by an interrupted call with the same arguments.
+        write: Stores the sentences in the folder it is given, and returns their numbers.
+        encoder: Encoder of the sentences; it is loaded only if vectors are missing.
+        config: How the sentences are stored and searched.
+        max_exact: Up to this number of sentences there is no inverted index by default.
     """
     folder.mkdir(parents=True, exist_ok=True)
     sweep(folder)
@@ -134,14 +158,18 @@ def index_sentences(
         lists = InvertedIndex.make(vectors, count)
         lists.save(folder)
         write_in_order(vectors, lists.order, folder / SORTED, config.precision)
-    # The vectors in the order of the items, of which the sorted ones are a copy.
+    # The vectors in the order of the items are no longer needed, because the sorted ones are a copy of them.
     for name in (VECTORS, WRITTEN):
         (folder / name).unlink(missing_ok=True)
     return IndexedVectors(folder)
 
 
 def write_source(source: Reader, folder: Path, *, copies: bool = False) -> Counted:
-    """Store the sentences of a corpus; with `copies`, copies of a sentence are items of their own."""
+    """Store the sentences of a corpus, and return the numbers of stored and dropped ones.
+
+    With `copies`, each occurrence of a sentence is searched; otherwise only the first. Raises `InputError` if there is
+    no sentence.
+    """
     report = Report()
     counted = write_sentences(source.batches(report), folder, copies=copies)
     if not counted.items:
@@ -150,7 +178,10 @@ def write_source(source: Reader, folder: Path, *, copies: bool = False) -> Count
 
 
 def encoded(encoder: Encoder, sentences: list[str]) -> np.ndarray:
-    """Encode sentences into vectors [sentence, dimension] of length 1, or 0 without a known word."""
+    """Encode sentences into vectors [sentence, dimension], float32, of length 1.
+
+    A sentence without a word that the encoder knows gets zeros. Raises `InputError` for a vector that is not finite.
+    """
     vectors = np.asarray(encoder.encode(sentences))
     infinite = ~np.isfinite(vectors).all(axis=1)
     if infinite.any():
@@ -160,5 +191,5 @@ def encoded(encoder: Encoder, sentences: list[str]) -> np.ndarray:
 
 
 def holds_vectors(folder: Path) -> bool:
-    """Whether a work folder holds vectors, which are expensive."""
+    """Return whether a work folder holds vectors, which took long to compute."""
     return any(folder.rglob(WRITTEN)) or any(folder.rglob(SORTED))

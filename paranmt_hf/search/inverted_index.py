@@ -1,8 +1,8 @@
-"""Inverted lists: vectors grouped around centroids; a search compares the nearest few groups.
+"""An inverted index: vectors are grouped into lists around centroids, and a search only reads the nearest few lists.
 
 This is the inverted file of product quantisation (Jegou, Douze & Schmid 2011, section IV) over whole vectors. The
-vectors lie in the order of their lists, so that a list is read in one piece and compared with all that look into it in
-one matrix product.
+vectors lie in the order of their lists, so that a list is read in one piece, and compared in one matrix product with
+all queries that probe it.
 """
 
 from __future__ import annotations
@@ -17,16 +17,20 @@ from paranmt_hf.search.neighbours import LOWEST, Neighbours
 from paranmt_hf.search.storage import Vectors, normalised, spans
 from paranmt_hf.util.files import replacing
 
-STEP = 8192  # Vectors that are compared with all centroids at once
-AT_ONCE = 1 << 26  # Similarities that are computed at once: 256 MB
-SHARD = 1 << 21  # Vectors whose nearest lists are held at once
+STEP = 8192  # Number of vectors that are compared with all centroids at once
+AT_ONCE = 1 << 26  # Number of similarities that are computed at once; they take 256 MB
+SHARD = 1 << 21  # Number of vectors whose nearest lists are in memory at once
 
 
 class InvertedIndex:
-    """Centroids of length 1 [list, dimension], and the bounds of their lists.
+    """Centroids, and the list of vectors of each.
 
-    `bounds` are the place of the first vector of each list [list + 1]; the last is the number of vectors. `order` is
-    the row of the vector in each place [place], from before the vectors were sorted.
+    Vectors that are sorted by list are numbered by places; the numbers from before they were sorted are rows.
+
+    Attributes:
+        centroids: Vectors of length 1 [list, dimension].
+        bounds: Bounds of the lists [list + 1]: list i has the places from `bounds[i]` up to `bounds[i + 1]`.
+        order: Row of the vector in each place [place].
     """
 
     def __init__(self, centroids: torch.Tensor, bounds: np.ndarray, order: np.ndarray) -> None:
@@ -34,12 +38,14 @@ class InvertedIndex:
 
     @classmethod
     def make(cls, vectors: Vectors, count: int, seed: int = 1) -> InvertedIndex:
-        """Choose centroids for vectors, and assign each vector to the list of the most similar centroid.
+        """Choose `count` centroids for vectors, and assign each vector to the list of the most similar centroid.
 
-        The seed decides which vectors the centroids are chosen from, and which of them are the first ones.
+        The seed decides which sample of the vectors the centroids are computed from, and which of these vectors are
+        the initial centroids.
         """
         centroids = _centroids(vectors, count, seed)
-        # Small arrays kept between large ones would leave holes in memory, gigabytes for a million vectors.
+        # One array is filled. A list of small arrays, allocated between large ones, would leave gigabytes of holes in
+        # memory for a million vectors.
         lists = np.empty(len(vectors), np.int64)
         for start, stop in spans(len(vectors), STEP):
             lists[start:stop] = _nearest(torch.from_numpy(vectors.read(start, stop)), centroids, 1)[:, 0]
@@ -49,13 +55,14 @@ class InvertedIndex:
 
     @classmethod
     def read(cls, folder: Path) -> InvertedIndex:
+        """Read the inverted index that `save` wrote into a folder; `order` is memory-mapped."""
         centroids = np.load(folder / "centroids.npy", allow_pickle=False)
         bounds = np.load(folder / "bounds.npy", allow_pickle=False)
         order = np.load(folder / "order.npy", mmap_mode="r", allow_pickle=False)
         return cls(torch.from_numpy(centroids), bounds, order)
 
     def save(self, folder: Path) -> None:
-        """Write the lists into a folder."""
+        """Write the centroids, the bounds and the order into npy files of a folder."""
         arrays = {"centroids": self.centroids.numpy(), "bounds": self.bounds, "order": self.order}
         for name, array in arrays.items():
             with replacing(folder / f"{name}.npy") as aside, aside.open("wb") as file:
@@ -65,14 +72,14 @@ class InvertedIndex:
         return len(self.centroids)
 
     def probed(self, queries: torch.Tensor, probes: int) -> np.ndarray:
-        """Find the lists that are searched for queries [query, dimension]: [query, probe]."""
+        """Return the `probes` nearest lists of each query [query, probe], given vectors [query, dimension]."""
         count = min(probes, len(self))
         parts = [_nearest(queries[start:stop], self.centroids, count) for start, stop in spans(len(queries), STEP)]
         return np.concatenate([np.empty((0, count), np.int64), *parts])
 
 
 def _nearest(vectors: torch.Tensor, centroids: torch.Tensor, count: int) -> np.ndarray:
-    """Find the most similar centroids of vectors [vector, rank]."""
+    """Return the numbers of the `count` most similar centroids of each vector [vector, rank]."""
     similarities = vectors @ centroids.T
     if count == 1:
         return similarities.argmax(dim=1, keepdim=True).numpy()
@@ -80,9 +87,9 @@ def _nearest(vectors: torch.Tensor, centroids: torch.Tensor, count: int) -> np.n
 
 
 def _centroids(vectors: Vectors, count: int, seed: int) -> torch.Tensor:
-    """Choose centroids [list, dimension] by spherical k-means (Dhillon & Modha 2001) over a sample.
+    """Compute centroids [list, dimension] by spherical k-means (Dhillon & Modha 2001).
 
-    The sample has 64 vectors for each centroid, and there are 8 rounds.
+    There are 8 rounds over a sample of at most 64 vectors for each centroid.
     """
     generator = np.random.default_rng(seed)
     rows = np.sort(generator.choice(len(vectors), min(len(vectors), count * 64), replace=False))
@@ -103,7 +110,10 @@ def _centroids(vectors: Vectors, count: int, seed: int) -> torch.Tensor:
 def nearest_in_lists(
     queries: torch.Tensor, vectors: Vectors, lists: InvertedIndex, top: int, probes: int
 ) -> Neighbours:
-    """Find the positions of the vectors in the probed lists that are most similar to queries [query, dimension]."""
+    """Find the vectors that are most similar to queries [query, dimension], among those of their `probes` lists.
+
+    The items of the result are places of `vectors`, which are sorted by list.
+    """
     found = Neighbours(len(queries), top)
     for number, rows in _by_list(lists.probed(queries, probes)):
         start, stop = lists.bounds[number], lists.bounds[number + 1]
@@ -123,12 +133,23 @@ def compare_lists(
     *,
     done: int = 0,
 ) -> Iterator[float]:
-    """Find the neighbours of each vector among others, in both directions.
+    """Find the neighbours of each vector among others, and of each of the others among the vectors.
 
-    Each vector is compared with its nearest `probes` lists of the others, and each comparison counts for both vectors.
-    Inside one set, `others` is `vectors` and `backward` is `forward`. `forward` gets the neighbours of the vectors, as
-    positions of the others, and `backward` those of the others. Yields the finished share of the work after each step
-    beyond `done`.
+    Each vector is compared with the vectors of its nearest lists, and each comparison is offered to both vectors. To
+    search inside one set, pass it as `vectors` and as `others`, and the same neighbours as `forward` and as
+    `backward`, which must allow repeats.
+
+    Args:
+        vectors: Vectors of the rows of `forward`, which are the items of `backward`.
+        others: Vectors, sorted by list, of the items of `forward`, which are the rows of `backward`.
+        lists: The lists of `others`.
+        probes: Number of lists that each vector is compared with.
+        forward: Gets the neighbours of `vectors`.
+        backward: Gets the neighbours of `others`.
+        done: Number of steps that an earlier run finished; they are skipped.
+
+    Yields:
+        The finished share of the work, after each step.
     """
     shards = list(spans(len(vectors), SHARD))
     total = len(shards) * len(lists)
@@ -152,11 +173,22 @@ def alike(
     most: int,
     signatures: np.ndarray | None = None,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Find pairs of rows of one set with at least a minimum cosine: yields the earlier and the later rows [pair].
+    """Find pairs of vectors of one set whose cosine is at least a minimum.
 
-    Rows are those from before the vectors were sorted. Each is compared with its nearest `probes` lists, and paired
-    with at most `most` rows of a list, the first ones; and with as many of those that have its signature, if there are
-    `signatures` [row]. A pair may be found twice. Yields once for each list and shard.
+    Vectors are named by their rows, from before they were sorted. A pair may be found twice.
+
+    Args:
+        vectors: Vectors, sorted by list.
+        lists: Their lists.
+        probes: Number of lists that each vector is compared with.
+        least: Smallest cosine of a pair.
+        most: In each list, a vector is paired with this many similar rows, the first ones; in lists that do not hold
+            the vector itself, with one more.
+        signatures: A number for each row [row]. If given, a vector is also paired with the first `most` of the similar
+            rows that have its own signature.
+
+    Yields:
+        The earlier and the later rows of the pairs [pair], once for each list and shard of vectors.
     """
     # The cosine of equal vectors may be less than 1, because products in single precision are rounded.
     least = min(least, 1 - 1e-5)
@@ -181,12 +213,15 @@ def alike(
 
 
 def _first_of_rows(row: np.ndarray, most: int) -> np.ndarray:
-    """Mark the first `most` entries of each row, and one more for the row itself, given ascending rows [entry]."""
+    """Mark the first `most + 1` entries of each row, given the ascending row of each entry [entry].
+
+    One more than `most` is marked, because a row may be similar to itself.
+    """
     return np.arange(len(row)) - np.searchsorted(row, row) <= most
 
 
 def _probed(vectors: Vectors, shard: tuple[int, int], lists: InvertedIndex, probes: int) -> np.ndarray:
-    """Find the lists that are searched for the vectors of a shard [vector, probe]."""
+    """Return the `probes` nearest lists of each vector of a shard, given by its start and end [vector, probe]."""
     found = np.empty((shard[1] - shard[0], min(probes, len(lists))), np.int32)
     for start, stop in spans(len(found), STEP):
         queries = torch.from_numpy(vectors.read(shard[0] + start, shard[0] + stop))
@@ -195,9 +230,14 @@ def _probed(vectors: Vectors, shard: tuple[int, int], lists: InvertedIndex, prob
 
 
 def _by_list(probed: np.ndarray, every: int | None = None) -> Iterator[tuple[int, np.ndarray]]:
-    """Invert the lists of each row [row, probe] to the ascending rows of each list, in the order of the lists.
+    """Group rows by the lists that they probe.
 
-    With `every`, the number of lists, also lists that no row looks into.
+    Args:
+        probed: Lists of each row [row, probe].
+        every: Number of lists, to yield also the lists that no row probes; None leaves these out.
+
+    Yields:
+        The number of a list, ascending, and the rows that probe it, ascending.
     """
     order = np.argsort(probed, axis=None, kind="stable")
     counts = np.bincount(probed.ravel(), minlength=every or 0)
@@ -215,7 +255,10 @@ def _compare(
     forward: Neighbours,
     backward: Neighbours,
 ) -> None:
-    """Compare some vectors with those of a list."""
+    """Compare the vectors of some rows with the vectors of one list of `others`, and offer the similarities to both.
+
+    `bounds` are the places of the list, its start and its end.
+    """
     start, stop = int(bounds[0]), int(bounds[1])
     if start == stop or not len(rows):
         return
@@ -223,7 +266,8 @@ def _compare(
     for some in torch.from_numpy(rows).split(max(1, AT_ONCE // len(members))):
         similarities = torch.from_numpy(vectors.take(some.numpy())) @ members.T
         if vectors is others:
-            own = ((some >= start) & (some < stop)).nonzero().squeeze(1)
-            similarities[own, some[own] - start] = LOWEST
+            # A vector of this list must not become its own neighbour.
+            members_of_list = ((some >= start) & (some < stop)).nonzero().squeeze(1)
+            similarities[members_of_list, some[members_of_list] - start] = LOWEST
         forward.offer(some, places.int(), similarities)
         backward.offer(places, some.int(), similarities.T)

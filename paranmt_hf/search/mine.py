@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     # Both import torch, which the help of the command does not need.
     from paranmt_hf.search.neighbours import ItemPairs, Neighbours
 
-MAX_EXACT_SENTENCES = 250_000  # Up to this many sentences, each is compared with every other one
-WRITE_ROWS = 20_000
+MAX_EXACT_SENTENCES = 250_000  # Up to this number of sentences, each is compared with every other one by default
+WRITE_ROWS = 20_000  # Number of pairs that are written at once
 CHECKPOINT_SECONDS = 60.0
 
 
@@ -58,14 +58,15 @@ class MineConfig(IndexConfig):
     Attributes:
         top: Number of nearest neighbours of each sentence that it may be paired with.
         min_score: Smallest cosine of a pair.
-        pairing: `any`: one sentence is a neighbour of the other; `mutual`: each is a neighbour of the other.
-        margin: Rank pairs by their cosine over (`ratio`) or minus (`distance`) the mean cosine with the neighbours of
-            both (Artetxe & Schwenk 2019, section 3.1).
-        margin_neighbours: Number of neighbours in this mean, k in the paper.
-        min_margin: Smallest margin score.
-        max_pairs: Maximum number of pairs, the best ones.
-        copies: Copies of a sentence are sentences of their own, and are paired.
-        probes: Number of lists that are searched for each sentence, if there are lists.
+        pairing: Whether one sentence of a pair must be a neighbour of the other (`any`), or each of the other
+            (`mutual`).
+        margin: Score by which pairs are ranked: the cosine (`none`), or the cosine divided by (`ratio`) or minus
+            (`distance`) the mean cosine of both sentences with their neighbours (Artetxe & Schwenk 2019, section 3.1).
+        margin_neighbours: Number of neighbours of each sentence in this mean, k in the paper.
+        min_margin: Smallest margin score of a pair.
+        max_pairs: Maximum number of pairs; the best ones are kept.
+        copies: Treat copies of a sentence as different sentences, which are paired with each other.
+        probes: Number of lists that each sentence is compared with, if there are lists.
     """
 
     top: Annotated[int, Range(at_least=1, at_most=1000), SEARCH] = 10
@@ -90,21 +91,22 @@ class MineConfig(IndexConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class MinedRecord(FileRecord):
-    """The record of a file of mined pairs."""
+    """The record of a file of mined pairs, which lies next to it."""
 
     KIND: ClassVar[str] = "a file of mined pairs (`paranmt search mine`)"
 
-    pairs: int
+    pairs: int  # Number of pairs
 
 
 class MinedPairs(Result[MinedRecord]):
     """Mined pairs in a Parquet file, the best first.
 
-    Its columns are `first`, `second`, `cosine`, with a margin `margin`, and the lines of the sentences in their files,
-    from 1, `first_line` and `second_line`.
+    The columns are the sentences, `first` and `second`; their `cosine`; their `margin` score, unless pairs are ranked
+    by the cosine; and the lines of the sentences in their files, from 1, `first_line` and `second_line`.
     """
 
     def summary(self) -> str:
+        """Return the number of pairs, the best three pairs, and how to load the file."""
         lines = [f"{self.folder}: {counted(self.record.pairs, 'pair')}{'' if self.fresh else ' (was mined already)'}"]
         best = next(pq.ParquetFile(self.folder).iter_batches(3, columns=["cosine", "first", "second"]), None)
         for pair in [] if best is None else best.to_pylist():
@@ -174,12 +176,15 @@ def mine_pairs(
 
 
 def _written_by(sides: list[tuple[str | Path | None, str | None]], license: str | None) -> list[str]:
-    """Translators that wrote sentences of corpora, given by folders and columns; their terms must fit the licence."""
+    """Find the translation models that wrote sentences of corpora, given by path and column, and return their names.
+
+    Raises `InputError` if the terms of a model do not permit the licence of the new corpus.
+    """
     written: list[str] = []
     for path, column in sides:
         if path is not None and (Path(path).expanduser() / RELEASE_RECORD).is_file():
             record = ReleaseRecord.read(path)
-            # Both sides of a corpus of mined pairs may be translations of the one that they were mined from.
+            # In a corpus of mined pairs, either side may hold translations of the corpus that it was mined from.
             if column == "translation" or record.settings.get("pairs", {}).get("written_by"):
                 record.check_terms(license)
                 written += record.written_by
@@ -187,7 +192,10 @@ def _written_by(sides: list[tuple[str | Path | None, str | None]], license: str 
 
 
 def _rows(pairs: Path, report: Report) -> Iterator[pa.Table]:
-    """Turn mined pairs into rows of a corpus; their ids are their ranks."""
+    """Convert a file of mined pairs to rows of a corpus, whose ids are the ranks of the pairs, from 0.
+
+    `report` counts the rows as they are read.
+    """
     with pq.ParquetFile(pairs) as file:
         for batch in file.iter_batches(columns=["first", "second"]):
             ids = np.arange(report.read, report.read + batch.num_rows)
@@ -198,27 +206,28 @@ def _rows(pairs: Path, report: Report) -> Iterator[pa.Table]:
 
 
 class Mining:
-    """A mining task: pairs in one corpus, or between two, by an encoder."""
+    """The search for pairs in one corpus, or between two, by an encoder."""
 
     def __init__(self, sources: list[Reader], encoder: NamedEncoder, config: MineConfig) -> None:
         self.encoder, self.config, self._sources = encoder, config, sources
 
     @property
     def identity(self) -> Identity:
+        """Everything that determines the pairs: files, encoder and settings, with checksums."""
         files = [source.identity for source in self._sources]
         pairs = {"kind": "mined", "files": files, "mining": asdict(self.config)}
         return as_json({"pairs": pairs, "scorer": self.encoder.identity})
 
     @property
     def _identity_of_vectors(self) -> Identity:
-        """Everything that determines the vectors, which pairs of other settings can reuse."""
+        """Everything that determines the vectors. Mining with other settings can use vectors of the same identity."""
         identity = self.identity
         names = [*(entry.name for entry in fields(IndexConfig)), "copies"]
         settings = {name: getattr(self.config, name) for name in names}
         return {"files": identity["pairs"]["files"], "scorer": identity["scorer"], "search": settings}
 
     def run(self, out: Path) -> MinedPairs:
-        """Mine the pairs into a Parquet file."""
+        """Mine pairs into the Parquet file `out`, with a record next to it."""
         identity = self.identity
 
         def make(work: Path, file: Path) -> MinedRecord:
@@ -236,7 +245,7 @@ class Mining:
         )
 
     def pairs(self, work: Path) -> Path:
-        """Mine the pairs into a file in a work folder, or find them there."""
+        """Mine pairs into a Parquet file in a work folder, unless it is there already, and return its path."""
         folder = work / f"mining-{_checksum(self._identity_of_vectors)}"
         path = folder / f"pairs-{_checksum(self.identity)}.parquet"
         if not path.exists():
@@ -245,7 +254,7 @@ class Mining:
         return path
 
     def _mine(self, work: Path, path: Path) -> int:
-        """Write the pairs into a file; returns their number."""
+        """Mine pairs into the Parquet file `path`, and return their number."""
         from paranmt_hf.search.neighbours import ItemPairs
 
         first, second = self._stored(work)
@@ -269,7 +278,10 @@ class Mining:
         return len(order)
 
     def _stored(self, work: Path) -> tuple[IndexedVectors, IndexedVectors]:
-        """Encode the corpora; only the last one, which is searched, gets lists."""
+        """Encode the corpora in a work folder; inside one corpus, both results are the same.
+
+        Only the last corpus, in which neighbours are searched, may get lists.
+        """
 
         def stored(name: str, source: Reader, config: IndexConfig, max_exact: int) -> IndexedVectors:
             write = partial(write_source, source, copies=self.config.copies)
@@ -279,19 +291,23 @@ class Mining:
             only = stored("first", self._sources[0], self.config, MAX_EXACT_SENTENCES)
             return only, only
         first = stored("first", self._sources[0], replace(self.config, lists=0), MAX_EXACT_SENTENCES)
-        # The same number of comparisons as inside one corpus.
+        # Two corpora are compared exactly up to as many comparisons as one corpus.
         most = MAX_EXACT_SENTENCES**2 // len(first.sentences)
         return first, stored("second", self._sources[1], self.config, most)
 
     def _pairs(self, work: Path, first: IndexedVectors, second: IndexedVectors) -> tuple[ItemPairs, np.ndarray | None]:
-        """Find neighbours; pair their places, and compute margin scores."""
+        """Find the neighbours of all sentences, and pair them.
+
+        Returns:
+            Pairs of places of vectors; and their margin scores [pair], or None if pairs are ranked by the cosine.
+        """
         from paranmt_hf.search.neighbours import LOWEST, Neighbours, margin_scores, mean_similarity, pairs_of
 
         config = self.config
         within = first is second
-        # Dissimilar neighbours count in the means of margins.
+        # The means of margins need all neighbours, also those below `min_score`.
         at_least = config.min_score if config.margin == "none" else LOWEST
-        # No sentence has more neighbours than there are others.
+        # No sentence can have more neighbours than there are other sentences.
         count, others = len(first.sentences), len(second.sentences)
         repeats = within and second.lists is not None
         forward = Neighbours(count, min(config.top, max(1, others - within)), at_least=at_least, repeats=repeats)
@@ -306,7 +322,7 @@ class Mining:
     def _compare(
         self, work: Path, first: IndexedVectors, second: IndexedVectors, forward: Neighbours, backward: Neighbours
     ) -> None:
-        """Compare the vectors, continuing from the last checkpoint."""
+        """Fill in the neighbours of both sides, continuing from the last checkpoint in the work folder."""
         from paranmt_hf.search.inverted_index import compare_lists
         from paranmt_hf.search.neighbours import compare_all, restore_neighbours, save_neighbours
 
@@ -331,12 +347,15 @@ class Mining:
     def _kept(
         self, pairs: ItemPairs, margins: np.ndarray | None, first: IndexedVectors, second: IndexedVectors
     ) -> np.ndarray:
-        """Indices of the pairs with a sufficient margin, without copies of one sentence."""
+        """Return the indices of the pairs that reach `min_margin`, without pairs of equal sentences.
+
+        Pairs of equal sentences stay if `copies` is set, and do not occur inside one corpus otherwise.
+        """
         kept = np.ones(len(pairs), bool)
         if margins is not None and self.config.min_margin is not None:
             kept = margins >= np.float32(self.config.min_margin)
         if first is not second and not self.config.copies:
-            # Only sentences of nearly this cosine can be equal.
+            # Only pairs with a cosine near 1 can be equal sentences.
             near = np.flatnonzero(kept & (pairs.cosine > 0.999))
             for start, stop in spans(len(near), WRITE_ROWS):
                 some = near[start:stop]
@@ -346,6 +365,7 @@ class Mining:
 
 
 def _checksum(identity: Identity) -> str:
+    """Return the first 16 hexadecimal digits of the SHA-256 of an identity, for names of files."""
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -355,6 +375,7 @@ def _write(
     margins: np.ndarray | None,
     sides: tuple[IndexedVectors, IndexedVectors],
 ) -> None:
+    """Write pairs with the sentences of both sides into a Parquet file; without margins, their column is left out."""
     first, second = (side.sentences for side in sides)
     names = ["first", "second", "cosine", "margin", "first_line", "second_line"]
     kinds = [pa.string()] * 2 + [pa.float32()] * 2 + [pa.int64()] * 2

@@ -1,10 +1,10 @@
-"""The most similar items of each row, pairs of these, and margin scores.
+"""Find the nearest neighbours of vectors, pair them, and compute margin scores of the pairs.
 
-Items are collected from blocks of similarities, or found by comparing all vectors.
+Neighbours are collected from blocks of similarities; `nearest_vectors` and `compare_all` compare all vectors.
 
-Artetxe & Schwenk 2019 (P19-1309), section 3: a cosine says little by itself, because some sentences are similar to
-everything. The margin compares it with the mean cosine of both sentences with their k nearest neighbours (equation 2)
-as a ratio, or as a distance.
+Margin scores: Artetxe & Schwenk 2019 (P19-1309), section 3. A cosine alone says little, because some sentences are
+similar to everything. A margin score compares the cosine of two sentences with the mean cosine of both with their k
+nearest neighbours (equation 2), as a ratio or as a distance.
 """
 
 from __future__ import annotations
@@ -19,36 +19,51 @@ import torch
 
 from paranmt_hf.search.storage import Vectors, read_progress, save_progress, spans
 
-LOWEST = float("-inf")
-NOBODY = -1
+LOWEST = float("-inf")  # Similarity where a row has fewer neighbours than `top`
+NOBODY = -1  # Item where a row has fewer neighbours than `top`
 
 
 class Neighbours:
-    """The `top` most similar items of each row so far, above a minimum similarity.
+    """The `top` most similar items of each row, among the items that were offered so far.
 
-    A block of similarities costs one look at the largest of each row: most blocks hold nothing for most rows. With
-    `repeats` a row may be offered the same item twice. `scores` [row, rank], descending, float32, are `LOWEST` where
-    fewer items were offered, and `items` [row, rank], int32, `NOBODY`.
+    Most blocks of similarities change nothing for most rows, and such a row only costs the search for its largest
+    similarity.
+
+    Attributes:
+        scores: Similarities [row, rank], descending, float32; `LOWEST` where a row has fewer neighbours.
+        items: Their items [row, rank], int32; `NOBODY` where a row has fewer neighbours.
+
+    Args:
+        rows: Number of rows.
+        top: Maximum number of neighbours of a row.
+        at_least: Smallest similarity of a neighbour.
+        repeats: Whether a row may be offered the same item twice; it is kept once then. False is faster.
     """
 
     def __init__(self, rows: int, top: int, *, at_least: float = LOWEST, repeats: bool = False) -> None:
         self.scores = torch.full((rows, top), LOWEST)
         self.items = torch.full((rows, top), NOBODY, dtype=torch.int32)
         self._repeats = repeats
-        # A similarity must exceed the bound, so that one equal to `at_least` is kept.
+        # Similarities must exceed the floor, which is the next smaller number, so that `at_least` itself is kept.
         self._floor = float(np.nextafter(np.float32(at_least), np.float32(LOWEST)))
 
     def offer(self, rows: torch.Tensor, items: torch.Tensor, similarities: torch.Tensor) -> None:
-        """Update the most similar items of distinct rows from similarities [block row, block item]."""
+        """Offer a block of items to a block of distinct rows, which keep the most similar ones.
+
+        Args:
+            rows: Rows of the block [block row], each once.
+            items: Items of the block [block item], int32.
+            similarities: Similarities [block row, block item].
+        """
         bounds = self.scores[rows, -1].clamp_min(self._floor)
         hit = (similarities.amax(dim=1) > bounds).nonzero().squeeze(1)
         if not len(hit):
             return
-        # Copying most of a block costs more than looking at all of it.
+        # Only a small part of the rows is worth copying; otherwise it is faster to look at the whole block.
         if len(hit) < len(rows) / 8:
             rows, similarities, bounds = rows[hit], similarities[hit], bounds[hit]
         top = min(self.scores.shape[1], similarities.shape[1])
-        # Among many marked similarities it is faster to search for the largest of each row in all of them.
+        # If too many similarities exceed their bounds, it is faster to search all of them for the largest ones.
         row, column = _marked(similarities, bounds, most=2 * top * len(rows))
         if row is None or column is None:
             scores, places = similarities.topk(top, dim=1)
@@ -59,7 +74,8 @@ class Neighbours:
         if many.any():
             scores, places = similarities[many].topk(top, dim=1)
             self._merge(rows[many], scores, items[places])
-        # The others, numbered again from 0, in rows of equal length: candidates [row, rank].
+        # The rows with at most `top` candidates are numbered again from 0. Their candidates are arranged in a matrix
+        # [row, rank], which `LOWEST` and `NOBODY` fill up.
         few = (counts > 0) & ~many
         chosen = few[row]
         row, column = row[chosen], column[chosen]
@@ -73,21 +89,28 @@ class Neighbours:
         self._merge(rows[few], scores, found)
 
     def _merge(self, rows: torch.Tensor, scores: torch.Tensor, items: torch.Tensor) -> None:
-        """Merge candidates [row, candidate] with those kept, and keep the most similar."""
+        """Replace the neighbours of rows by the most similar of their neighbours and candidates [row, candidate]."""
         kept = self.items[rows]
         if self._repeats:
             scores = scores.masked_fill((items[:, :, None] == kept[:, None, :]).any(dim=2), LOWEST)
         scores = torch.cat([self.scores[rows], scores], dim=1)
         best, places = scores.topk(kept.shape[1], dim=1)
         chosen = torch.cat([kept, items], dim=1).gather(1, places)
-        # Candidates below the floor came with the largest of their row.
+        # Candidates may be below the floor, because a row is merged if its largest candidate is above the floor.
         outside = best <= self._floor
         self.scores[rows] = best.masked_fill(outside, LOWEST)
         self.items[rows] = chosen.masked_fill(outside, NOBODY)
 
 
 def save_neighbours(path: Path, done: int, tables: Mapping[str, Neighbours], search: str) -> None:
-    """Write neighbours atomically, with the number of steps and the identity of the search."""
+    """Write a checkpoint of a search atomically.
+
+    Args:
+        path: File of the checkpoint.
+        done: Number of finished steps.
+        tables: Neighbours so far, by a name for each direction.
+        search: What determines the neighbours, such as the settings as JSON.
+    """
     arrays = {}
     for name, table in tables.items():
         arrays[f"{name}.scores"] = table.scores.numpy()
@@ -96,7 +119,10 @@ def save_neighbours(path: Path, done: int, tables: Mapping[str, Neighbours], sea
 
 
 def restore_neighbours(path: Path, tables: Mapping[str, Neighbours], search: str) -> int:
-    """Read what `save_neighbours` wrote; returns the number of steps, 0 without a file of this search."""
+    """Read a checkpoint of `save_neighbours` into `tables`, and return its number of finished steps.
+
+    Without a file, or with a file of another search, `tables` stay as they are and 0 is returned.
+    """
     arrays, state = read_progress(path)
     if state.get("search") != search:
         return 0
@@ -109,8 +135,11 @@ def restore_neighbours(path: Path, tables: Mapping[str, Neighbours], search: str
 def _marked(
     similarities: torch.Tensor, bounds: torch.Tensor, most: int
 ) -> tuple[torch.Tensor, torch.Tensor] | tuple[None, None]:
-    """Find the values above the bound of their row: rows, ascending, and columns; None if more than `most`."""
-    # A transposed block is read in the order of its memory.
+    """Find the similarities that exceed the bound of their row.
+
+    Returns their rows, ascending, and their columns [entry]; or None and None if there are more than `most`.
+    """
+    # A transposed matrix is compared in the order in which it lies in memory.
     turned = similarities.stride(0) < similarities.stride(1)
     above = similarities.T > bounds if turned else similarities > bounds[:, None]
     # Numpy counts many times as fast as torch.
@@ -123,11 +152,11 @@ def _marked(
     return row, first[order]
 
 
-BLOCK = 8192  # Vectors of a block; 8192 x 8192 similarities are 256 MB
+BLOCK = 8192  # Number of vectors of a block; the similarities of two blocks take 256 MB
 
 
 def nearest_vectors(queries: torch.Tensor, vectors: Vectors, top: int, *, block_rows: int = BLOCK) -> Neighbours:
-    """Find the vectors that are most similar to queries [query, dimension] of length 1."""
+    """Compare queries [query, dimension] of length 1 with all vectors; items of the result are rows of `vectors`."""
     found = Neighbours(len(queries), top)
     rows = torch.arange(len(queries))
     for start, stop in spans(len(vectors), block_rows):
@@ -145,10 +174,21 @@ def compare_all(
     done: int = 0,
     block: int = BLOCK,
 ) -> Iterator[float]:
-    """Find the neighbours of each vector among others, into `forward`, and the reverse, into `backward`.
+    """Find the nearest neighbours of each vector among others, and of each of the others among the vectors.
 
-    Inside one set, `others` is `vectors` and `backward` is `forward`. The similarity of two vectors is computed once
-    and offered to both. Yields, after each step beyond `done`, the finished share of the work.
+    Each pair of vectors is compared once. To search inside one set, pass it as `vectors` and as `others`, and the same
+    neighbours as `forward` and as `backward`; no vector becomes a neighbour of itself.
+
+    Args:
+        vectors: Vectors of the rows of `forward`, which are the items of `backward`.
+        others: Vectors of the items of `forward`, which are the rows of `backward`.
+        forward: Gets the neighbours of `vectors`.
+        backward: Gets the neighbours of `others`.
+        done: Number of steps that an earlier run finished; they are skipped.
+        block: Number of vectors on each side of a step.
+
+    Yields:
+        The finished share of the work, after each step.
     """
     within = vectors is others
     steps = []
@@ -158,47 +198,51 @@ def compare_all(
     for number, (row, column) in enumerate(steps[done:], done + 1):
         if held is None or held[0] != row:
             held = row, torch.from_numpy(vectors.read(*row))
-        own = within and row == column
-        similarities = held[1] @ (held[1] if own else torch.from_numpy(others.read(*column))).T
-        if own:
+        same_block = within and row == column
+        similarities = held[1] @ (held[1] if same_block else torch.from_numpy(others.read(*column))).T
+        if same_block:
             similarities.fill_diagonal_(LOWEST)
         rows, columns = torch.arange(*row), torch.arange(*column)
         forward.offer(rows, columns.int(), similarities)
-        if not own:
+        if not same_block:
             backward.offer(columns, rows.int(), similarities.T)
         yield number / len(steps)
 
 
-AT_ONCE = 1 << 24  # Candidates that are compared with candidates at once
+AT_ONCE = 1 << 24  # Comparisons of neighbours with neighbours that `_candidates` makes at once
 
 
 @dataclass(frozen=True)
 class ItemPairs:
-    """Pairs of items [pair], and their cosines, float32; within one set, the second item has the larger index."""
+    """Pairs of items and their cosines; within one set, the second item of a pair is the larger number."""
 
-    first: np.ndarray
-    second: np.ndarray
-    cosine: np.ndarray
+    first: np.ndarray  # First items [pair]
+    second: np.ndarray  # Second items [pair]
+    cosine: np.ndarray  # Cosines [pair], float32
 
     def __len__(self) -> int:
         return len(self.first)
 
     def take(self, chosen: np.ndarray) -> ItemPairs:
+        """Return the pairs with these indices, in this order, or those that a mask marks."""
         return ItemPairs(self.first[chosen], self.second[chosen], self.cosine[chosen])
 
 
 def pairs_of(forward: Neighbours, backward: Neighbours, *, mutual: bool, at_least: float) -> ItemPairs:
-    """Pair items with their neighbours in another set, each once, with at least a minimum cosine.
+    """Pair items with their nearest neighbours; each pair comes once.
 
-    Inside one set, `backward` is `forward`. With `mutual` both must be neighbours of each other; else one of the other
-    is enough.
+    Args:
+        forward: Neighbours of the items of the first set in the second set.
+        backward: Neighbours of the items of the second set in the first set; `forward` itself inside one set.
+        mutual: Whether each item of a pair must be a neighbour of the other; otherwise one of them is enough.
+        at_least: Smallest cosine of a pair.
     """
     within = forward is backward
     parts = []
     for owner, item, cosine, listed in _candidates(forward, backward, at_least):
         kept = listed if mutual else np.ones(len(owner), bool)
         if within:
-            # Those that are neighbours of each other come twice.
+            # Items that are neighbours of each other are found twice, once from either.
             kept = kept & (~listed | (owner < item))
             owner, item = np.minimum(owner, item), np.maximum(owner, item)  # noqa: PLW2901
         parts.append(ItemPairs(owner[kept], item[kept], cosine[kept]))
@@ -212,7 +256,17 @@ def pairs_of(forward: Neighbours, backward: Neighbours, *, mutual: bool, at_leas
 def _candidates(
     found: Neighbours, back: Neighbours, at_least: float
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield blocks of items, their neighbours, cosines, and whether the relation is mutual."""
+    """Yield blocks of items with one neighbour each, whose cosine is at least `at_least`.
+
+    Args:
+        found: Neighbours of the items.
+        back: Neighbours of these neighbours.
+        at_least: Smallest cosine.
+
+    Yields:
+        The items, their neighbours, their cosines, and whether the item is a neighbour of its neighbour too
+        [candidate].
+    """
     scores, items, others = found.scores.numpy(), found.items.numpy(), back.items.numpy()
     top = items.shape[1]
     for start, stop in spans(len(items), max(1, AT_ONCE // (top * others.shape[1]))):
@@ -223,7 +277,10 @@ def _candidates(
 
 
 def mean_similarity(found: Neighbours, count: int) -> np.ndarray:
-    """Mean cosine of each item with its `count` nearest neighbours [item], or with fewer if there are fewer."""
+    """Compute the mean cosine of each item with its `count` nearest neighbours [item], float64.
+
+    The mean is over fewer neighbours if an item has fewer, and 0 if it has none.
+    """
     scores = found.scores.numpy()[:, :count]
     there = np.isfinite(scores)
     sums = np.where(there, scores, 0).sum(axis=1, dtype=np.float64)
@@ -233,10 +290,14 @@ def mean_similarity(found: Neighbours, count: int) -> np.ndarray:
 def margin_scores(
     pairs: ItemPairs, first: np.ndarray, second: np.ndarray, kind: Literal["ratio", "distance"]
 ) -> np.ndarray:
-    """Compute margin scores [pair], float32 (section 3.1), from mean cosines of items with their neighbours [item].
+    """Compute the margin score of each pair [pair], float32 (section 3.1 of the paper).
 
-    `ratio` is the cosine over the mean of both, infinite over a mean that is not above 0, where nothing else is near;
-    `distance` is the cosine less that mean.
+    Args:
+        pairs: Pairs of items and their cosines.
+        first: Mean cosine of each item of the first set with its neighbours [item].
+        second: Mean cosine of each item of the second set with its neighbours [item].
+        kind: `ratio` divides the cosine by the mean of both items' means; the ratio is infinite if this mean is not
+            above 0. `distance` subtracts the mean from the cosine.
     """
     means = (first[pairs.first] + second[pairs.second]) / 2
     if kind == "distance":

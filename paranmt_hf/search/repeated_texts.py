@@ -1,4 +1,4 @@
-"""Texts of a file that repeat an earlier one, by each method of `paranmt dedup`."""
+"""Find the texts of a file that repeat an earlier one, by each method of `paranmt dedup`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from paranmt_hf.util.settings import Settings
 
 Method = Literal["exact", "near", "meaning"]
 METHODS: tuple[Method, ...] = ("exact", "near", "meaning")
-# A dropped row, the row it is like, and their similarity.
+# What a method finds: a row that it drops, the earlier row that it is like, and their similarity.
 DROPPED = np.dtype([("row", np.int64), ("like", np.int64), ("score", np.float32)])
 DROPPED_SCHEMA = pa.schema(
     {
@@ -68,16 +68,16 @@ class DedupConfig(Settings):
     """What counts as a repetition.
 
     Attributes:
-        by: Methods, which run in this order: `exact`, the same letters and digits, case aside, which always runs;
-            `near`, much the same pairs of neighbouring words; `meaning`, much the same vector of an encoder.
-        similarity: Of `near`: smallest Jaccard similarity of the sets of word bigrams.
-        cosine: Of `meaning`: smallest cosine.
+        by: Methods, which run in this order: `exact` finds the same letters and digits, case aside, and always runs;
+            `near` finds much the same pairs of neighbouring words; `meaning` finds much the same vector of an encoder.
+        similarity: Smallest Jaccard similarity of two texts' sets of word bigrams, for `near`.
+        cosine: Smallest cosine of two texts, for `meaning`.
         keep_differing: Keep texts that differ in a number, a unit, a negation, a name or an address. By default `near`
             drops them, and `meaning` keeps them.
         language: Language of the texts, as an ISO 639-1 code; it decides how words are cut.
-        lists: Of `meaning`: number of lists of an inverted index; 1 compares all texts. By default 1 for few texts,
-            else the square root of their number.
-        probes: Number of lists that are searched for each text.
+        lists: Number of lists of the inverted index of `meaning`; 1 compares each text with all others. By default 1
+            for few texts, else the square root of their number.
+        probes: Number of lists that each text is compared with, for `meaning`.
     """
 
     by: tuple[Method, ...] = ("exact", "near")
@@ -89,15 +89,19 @@ class DedupConfig(Settings):
     probes: Annotated[Count, SEARCH, Advanced] = 8
 
 
-Read = Callable[[np.ndarray], pa.Array]  # Reads texts by their places
+# Reads the texts that a method compares, by their numbers: 0 is the first text that no method before it dropped.
+Read = Callable[[np.ndarray], pa.Array]
 
 
 class Deduplication:
-    """Finds the repetitions of a file; each method keeps what it found in the work folder."""
+    """A search for texts of a file that repeat an earlier one.
+
+    The results of each method are kept in the work folder, and serve later runs with other settings.
+    """
 
     def __init__(self, table: Table, column: str, config: DedupConfig, encoder: NamedEncoder) -> None:
         self.table, self.column, self.config, self.encoder = table, column, config, encoder
-        self.undecodable = 0  # Texts that are not UTF-8
+        self.undecodable = 0  # Number of texts that are not UTF-8, known once the texts are stored
         self._input = table.identity
         identity: dict[str, Any] = {"input": {**self._input, "column": column}, "dedup": asdict(config)}
         if "meaning" in config.by:
@@ -108,20 +112,21 @@ class Deduplication:
         self.identity = as_json(identity)
 
     def _keeps_differing(self, method: Method) -> bool:
-        """Whether a method keeps texts that differ: `meaning` does by default."""
+        """Return whether a method keeps texts that differ in a number, a name etc.; by default only `meaning` does."""
         return method == "meaning" if self.config.keep_differing is None else self.config.keep_differing
 
     @property
     def checksum(self) -> str:
-        """Identifies the work in the file of dropped rows."""
+        """Checksum of the input and the settings, which the file of dropped rows carries."""
         return _checksum(self.identity)
 
     @cached_property
     def _loaded(self) -> Encoder:
+        """The encoder, loaded on first use."""
         return self.encoder.load()
 
     def check_unchanged(self) -> None:
-        """Reject a file that was changed or replaced since it was opened: its rows would be mixed up."""
+        """Raise `InputError` if the file was changed since it was opened, because its rows would be mixed up."""
         if self.table.identity != self._input:
             raise InputError(
                 f"{self.table.path} has changed since this command began to read it; nothing was written: run the "
@@ -130,7 +135,15 @@ class Deduplication:
             )
 
     def run(self, work: Path, file: Path | None) -> tuple[dict[str, int], np.ndarray]:
-        """Find the repetitions, and write them into a file; returns counts for each method, and kept rows [row]."""
+        """Run all methods, or read the results that they left in the work folder.
+
+        Args:
+            work: Work folder.
+            file: Parquet file for the dropped rows; None to write none.
+
+        Returns:
+            Number of rows that each method dropped, and which rows are kept [row], bool.
+        """
         texts = self._stored(work / "stored")
         found: dict[Method, np.ndarray] = {}
         # A text without a letter or a digit is like none.
@@ -140,7 +153,7 @@ class Deduplication:
             compared[start:stop] = pc.not_equal(plain(column), "").to_numpy(zero_copy_only=False)
         paths, folders = self._places(work)
         if "meaning" in paths and not paths["meaning"].exists():
-            # An encoder that cannot be loaded is refused before texts are compared.
+            # If the encoder cannot be loaded, the command fails here, before texts are compared.
             _ = self._loaded
         for method, path in paths.items():
             if not path.exists():
@@ -160,9 +173,11 @@ class Deduplication:
         return {method: len(rows) for method, rows in found.items()}, kept
 
     def _places(self, work: Path) -> tuple[dict[Method, Path], dict[Method, Path]]:
-        """Where each method keeps what it found, by its settings and those of the methods before it, and its work.
+        """Return the results file and the work folder of each method, by method.
 
-        The work, such as vectors, serves other settings of the method.
+        The name of the results file depends on the settings of the method and of those before it. The name of the work
+        folder depends on the methods before it and the encoder alone, so that work such as vectors serves other
+        settings of the method.
         """
         before: list[Any] = []
         paths, folders = {}, {}
@@ -174,6 +189,7 @@ class Deduplication:
         return paths, folders
 
     def _settings(self, method: Method) -> dict[str, Any]:
+        """Return the settings that the results of a method depend on, as JSON values."""
         config = self.config
         settings: dict[str, Any] = {}
         if method == "near":
@@ -185,7 +201,7 @@ class Deduplication:
         return settings
 
     def _stored(self, folder: Path) -> StoredSentences:
-        """Store all texts, so that any of them can be read."""
+        """Store all texts of the file in a folder for random access, unless an earlier run did, and open them."""
         complete = folder / "complete"
         if not complete.exists():
             shutil.rmtree(folder, ignore_errors=True)
@@ -197,7 +213,7 @@ class Deduplication:
         return StoredSentences(folder)
 
     def _texts(self) -> Iterator[pa.RecordBatch]:
-        """Read the texts of all rows, as the corpus stores them; empty where one is missing or not UTF-8."""
+        """Read the texts of all rows in normal form, with row numbers; a missing or undecodable text becomes empty."""
         self.undecodable = 0
         rows = 0
         for piece in self.table.pieces([self.column]):
@@ -209,7 +225,17 @@ class Deduplication:
             yield pa.record_batch([numbers, normalise(text.fill_null(""))], names=["id", "sentence"])
 
     def _find(self, method: Method, texts: StoredSentences, rows: np.ndarray, folder: Path) -> np.ndarray:
-        """Find those of some rows that repeat an earlier one, `DROPPED`."""
+        """Find the rows, among the given ones, that a method drops.
+
+        Args:
+            method: The method.
+            texts: Texts of all rows.
+            rows: Rows that are compared, ascending.
+            folder: Work folder of the method.
+
+        Returns:
+            The dropped rows with the rows that they are like, an array of type `DROPPED`.
+        """
         config, count = self.config, len(rows)
 
         def read(places: np.ndarray) -> pa.Array:
@@ -230,13 +256,18 @@ class Deduplication:
         return found
 
 
-# The methods: of each text the first earlier kept one that it repeats, -1 if it is kept [text], and how similar the
-# repetitions are to these [repetition].
+# The earlier text that each text repeats, -1 for none [text]; and the similarities of the texts that repeat one
+# [repeating text].
 Repeats = tuple[np.ndarray, np.ndarray]
 
 
 def _exact(read: Read, count: int) -> Repeats:
-    """Find the texts with the letters and digits of an earlier one."""
+    """Find the texts with the same letters and digits as an earlier one.
+
+    Args:
+        read: Reads texts by their numbers.
+        count: Number of texts.
+    """
 
     def letters_of(places: np.ndarray) -> pa.Array:
         return plain(read(places))
@@ -249,7 +280,15 @@ def _exact(read: Read, count: int) -> Repeats:
 
 
 def _near(read: Read, count: int, config: DedupConfig, differences: Differences | None, folder: Path) -> Repeats:
-    """Find the texts with much the same pairs of words as an earlier one."""
+    """Find the texts with much the same word bigrams as an earlier one.
+
+    Args:
+        read: Reads texts by their numbers.
+        count: Number of texts.
+        config: Smallest similarity, and the language.
+        differences: Finds texts that differ in a number, a name etc. and are not alike; None if they may be alike.
+        folder: Work folder of the method.
+    """
     for path in folder.iterdir():
         path.unlink()
     with closing(NearDuplicateSearch(folder, config.similarity, config.language, differences=differences)) as search:
@@ -266,7 +305,10 @@ def _near(read: Read, count: int, config: DedupConfig, differences: Differences 
 def _alike_in_meaning(
     read: Read, count: int, config: DedupConfig, differences: Differences | None, folder: Path, encoder: Encoder
 ) -> Repeats:
-    """Find the texts whose vectors are much that of an earlier one, among those of the nearest lists of an index."""
+    """Find the texts with much the same vector as an earlier one; other arguments are those of `_near`.
+
+    Only vectors that meet in one of the lists are compared.
+    """
     # Imports torch, which the help of the command does not need.
     from paranmt_hf.search.inverted_index import SHARD, InvertedIndex, alike
 
@@ -279,7 +321,7 @@ def _alike_in_meaning(
         return ~differences.between(earlier, later)
 
     vectors = write_encoded(folder, count, encode, "float16")
-    # Few texts are compared with all others.
+    # With few texts, each is compared with all others.
     default = 1 if count <= 10_000 else round(math.sqrt(count))
     lists = InvertedIndex.make(vectors, min(config.lists or default, count))
     write_in_order(vectors, lists.order, folder / SORTED, "float16")
@@ -302,11 +344,19 @@ def _alike_in_meaning(
 
 
 def _checksum(values: object) -> str:
+    """Return the SHA-256 of JSON values, in hexadecimal."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def write_dropped(path: Path, texts: StoredSentences, found: dict[Method, np.ndarray], checksum: str) -> None:
-    """Write the file of dropped rows, in the order of the rows; lines count from 1."""
+    """Write the dropped rows of all methods into a Parquet file, in the order of the rows.
+
+    Args:
+        path: The file.
+        texts: Texts of all rows.
+        found: Rows that each method dropped, arrays of type `DROPPED`.
+        checksum: Checksum of input and settings, which becomes metadata of the file.
+    """
     every = np.concatenate(list(found.values()))
     methods = np.repeat(np.arange(len(found)), [len(rows) for rows in found.values()])
     names = pa.array(list(found), pa.string())

@@ -1,4 +1,4 @@
-"""Sentences and their vectors on disk, with random access."""
+"""Store sentences and their vectors on disk, with random access, and the checkpoints of searches."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ TEXT, OFFSETS, LINES, ITEMS = "text.bin", "offsets.bin", "lines.bin", "items.bin
 
 
 class StoredSentences:
-    """Sentences of `write_sentences` in memory-mapped files.
+    """The sentences that `write_sentences` wrote into a folder, in memory-mapped files.
 
-    `items` has the stored row of each item; an item is a sentence that takes part in the search.
+    Every sentence of the source has a row. An item is a sentence that takes part in the search: without copies, the
+    first row of each distinct sentence. `items` is the row of each item [item].
     """
 
     def __init__(self, folder: Path) -> None:
@@ -38,36 +39,39 @@ class StoredSentences:
         return len(self.items)
 
     def take(self, items: np.ndarray) -> pa.Array:
-        """Get the sentences of some items [item]."""
+        """Return the sentences of the given items, in their order."""
         return self.rows(self.items[items])
 
     def rows(self, rows: np.ndarray) -> pa.Array:
-        """Get the sentences of some stored rows [row], copies of items included."""
+        """Return the sentences of the given rows, in their order."""
         return self._text.take(pa.array(rows))
 
     def lines(self, items: np.ndarray) -> np.ndarray:
-        """Line numbers of the first occurrence of some items [item], from 0."""
+        """Return the line of the source, from 0, where each given item occurs first."""
         return np.asarray(self._lines[self.items[items]])
 
 
 def _mapped(path: Path, kind: type = np.int64) -> np.ndarray:
-    """Memory-map a file of numbers; an empty file cannot be mapped."""
+    """Memory-map a file of numbers as a vector; an empty file, which cannot be mapped, gives an empty array."""
     return np.memmap(path, kind, "r") if path.stat().st_size else np.empty(0, kind)
 
 
 @dataclass(frozen=True)
 class Counted:
-    """Counts of stored sentences: `lines` sentences, `items` of which are searched; and dropped ones, by reason."""
+    """Numbers of stored and dropped sentences."""
 
-    lines: int
-    items: int
-    dropped: dict[str, int] = field(default_factory=dict)
+    lines: int  # Stored sentences, copies included
+    items: int  # Stored sentences that take part in the search
+    dropped: dict[str, int] = field(default_factory=dict)  # Lines or pairs that were not stored, by reason
 
 
 def write_sentences(batches: Iterable[pa.RecordBatch], folder: Path, *, copies: bool) -> Counted:
-    """Store the column `sentence` with line numbers, the column `id`, and find the distinct ones.
+    """Store sentences with their line numbers, and find the items, the sentences that take part in the search.
 
-    With `copies`, a sentence that occurs several times is as many items; else it is one.
+    Args:
+        batches: Batches with the columns `sentence` and `id`, the line number from 0.
+        folder: Folder of the files.
+        copies: Whether each occurrence of a sentence is an item; otherwise only the first is.
     """
     files = {name: ChecksummedFile(folder / name) for name in (TEXT, OFFSETS, LINES)}
     files[OFFSETS].write(np.zeros(1, np.int64).tobytes())
@@ -98,12 +102,15 @@ def write_sentences(batches: Iterable[pa.RecordBatch], folder: Path, *, copies: 
 
 Precision = Literal["float32", "float16"]
 VECTORS, WRITTEN = "vectors.npy", "vectors.json"
-BLOCK_ROWS = 16_384  # Sentences of a block
-HEADER_BYTES = 128  # Length of the header that numpy puts before the numbers
+BLOCK_ROWS = 16_384  # Number of vectors that are encoded, or written, at once
+HEADER_BYTES = 128  # Length of the header of an npy file
 
 
 class Vectors:
-    """Vectors [row, dimension] of length 1 (or 0) in a memory-mapped npy file."""
+    """Vectors [row, dimension] in a memory-mapped npy file; methods return them in float32.
+
+    A vector has length 1, or is all zeros for a sentence without a word that the encoder knows.
+    """
 
     def __init__(self, path: Path) -> None:
         self._array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -113,20 +120,21 @@ class Vectors:
 
     @property
     def dimension(self) -> int:
-        """Length of a vector."""
+        """Number of dimensions of a vector."""
         return int(self._array.shape[1])
 
     def read(self, start: int, stop: int) -> np.ndarray:
+        """Return a copy of the vectors of the rows from `start` up to `stop` [row, dimension]."""
         return np.array(self._array[start:stop], np.float32)
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """Copy some vectors [row, dimension], float32."""
+        """Return a copy of the vectors of the given rows [row, dimension], in their order."""
         return np.asarray(self._array[rows], np.float32)
 
 
 def normalised(vectors: np.ndarray) -> np.ndarray:
-    """Normalise vectors [row, dimension] to length 1; zero vectors stay, and are similar to nothing."""
-    # Squares of very small and very large numbers do not fit into 32 bits.
+    """Scale vectors [row, dimension] to length 1, float32; vectors of zeros stay, and are similar to nothing."""
+    # In single precision, squares of very large numbers would overflow, and of very small ones vanish.
     exact = np.asarray(vectors, np.float64)
     lengths = np.linalg.norm(exact, axis=1, keepdims=True)
     return np.divide(exact, lengths, out=np.zeros_like(exact), where=lengths != 0).astype(np.float32)
@@ -140,10 +148,16 @@ def write_encoded(
     *,
     block_rows: int = BLOCK_ROWS,
 ) -> Vectors:
-    """Write the vectors of rows, continuing after existing blocks.
+    """Encode rows and write their vectors, continuing after the rows that an earlier run wrote.
 
-    `encode` gives the vectors, of length 1, of the rows from one number up to another; next to the file is how many of
-    its vectors are complete.
+    A second file says how many vectors are complete.
+
+    Args:
+        folder: Folder of both files.
+        rows: Number of rows.
+        encode: Called with a first row and an end; returns the vectors of the rows between [row, dimension].
+        precision: Number format of the file.
+        block_rows: Number of rows that are encoded at once.
     """
     path, counted = folder / VECTORS, folder / WRITTEN
     done = int(read_json(counted, "how many vectors are complete")["rows"]) if counted.exists() else 0
@@ -154,11 +168,11 @@ def write_encoded(
             with writing(path), path.open("r+b" if done else "wb") as file:
                 if not done:
                     _write_header(file, (rows, block.shape[1]), block.dtype)
-                # Remains of an interrupted write are cut off.
+                # An interrupted run may have written a part of this block, which is cut off.
                 file.seek(HEADER_BYTES + done * block.shape[1] * block.itemsize)
                 file.truncate()
                 file.write(block.tobytes())
-                # Else a power cut could leave fewer vectors than are counted next to the file.
+                # Without this, a power cut could leave fewer vectors than the second file says.
                 file.flush()
                 os.fsync(file.fileno())
             write_bytes(counted, json.dumps({"rows": stop}).encode())
@@ -168,12 +182,12 @@ def write_encoded(
 
 
 def _write_header(file: IO[bytes], shape: tuple[int, int], kind: np.dtype) -> None:
-    """Write the header of the npy format, which has `HEADER_BYTES` for every number of rows."""
+    """Write the header of an npy file; it has `HEADER_BYTES` bytes whatever the number of rows."""
     np.lib.format.write_array_header_1_0(file, {"descr": kind.str, "fortran_order": False, "shape": shape})
 
 
 def write_in_order(vectors: Vectors, order: np.ndarray, path: Path, precision: Precision) -> None:
-    """Write vectors in another order [place], given by the row for each place."""
+    """Write vectors in another order; `order` is the row of `vectors` for each row of the new file."""
     with replacing(path) as aside, aside.open("wb") as file:
         _write_header(file, (len(order), vectors.dimension), np.dtype(precision))
         with Progress("sort", len(order), unit="vectors") as progress:
@@ -183,13 +197,17 @@ def write_in_order(vectors: Vectors, order: np.ndarray, path: Path, precision: P
 
 
 def spans(count: int, size: int) -> Iterator[tuple[int, int]]:
-    """Split `count` rows into spans of at most `size`: first row, and the row after the last."""
+    """Split the numbers below `count` into spans of at most `size`, and yield the start and the end of each.
+
+    >>> list(spans(5, 2))
+    [(0, 2), (2, 4), (4, 5)]
+    """
     for start in range(0, count, size):
         yield start, min(start + size, count)
 
 
 def save_progress(path: Path, arrays: Mapping[str, np.ndarray], state: Mapping[str, Any]) -> None:
-    """Write arrays with a state of JSON values atomically."""
+    """Write a checkpoint, arrays and a state of JSON values, atomically."""
     from safetensors.numpy import save_file
 
     with replacing(path) as aside:
@@ -197,7 +215,7 @@ def save_progress(path: Path, arrays: Mapping[str, np.ndarray], state: Mapping[s
 
 
 def read_progress(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Read the arrays and the state of `save_progress`; both are empty without a file."""
+    """Read the arrays and the state that `save_progress` wrote; both are empty if there is no file."""
     from safetensors import SafetensorError, safe_open
 
     if not path.exists():

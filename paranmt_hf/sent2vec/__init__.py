@@ -1,1 +1,1 @@
-"""Sent2Vec: training, and the files of the original program."""
+"""Sent2Vec: training, and the model files of its authors' program."""

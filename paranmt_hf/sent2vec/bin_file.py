@@ -1,9 +1,10 @@
 """Read the `.bin` models of the authors' Sent2Vec program in one pass.
 
-The layout, all numbers little-endian: a magic number and a version; the settings; the words with their counts; a flag
-and the matrix of words and n-gram buckets; a flag and the matrix of targets, which sentence vectors do not need.
+A file holds, in this order, with all numbers little-endian: a magic number and a version; the settings; the words with
+their counts; a flag and the matrix of words and n-gram buckets; a flag and the matrix of targets, which sentence
+vectors do not need.
 
-Every size is checked before anything is made of it, and memory grows only with bytes that came.
+Every size is checked before memory is reserved for it, and memory grows only with the bytes that were read.
 """
 
 from __future__ import annotations
@@ -27,20 +28,22 @@ from paranmt_hf.encoders.vocabulary import UNKNOWN
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.wording import counted
 
-# The second version is that of fastText's own files since 2018; the layout of the settings is the same.
+# Version 11 is that of Sent2Vec, version 12 that of fastText's own files since 2018, whose settings have the same
+# layout.
 MAGIC, VERSION, FASTTEXT_VERSION = 793712314, 11, 12
 MODELS = {1: "cbow", 2: "skipgram", 3: "supervised", 4: "sent2vec", 5: "cbow-c+w-ngrams"}
 LOSSES = {1: "hierarchical softmax", 2: "negative sampling", 3: "softmax"}
-PLACEHOLDER = b"<PLACEHOLDER>"  # The program's name for the placeholder of a target; its id is 0, and it is in no text
+# The program's name for word 0, which stands in the place of a target and is in no text.
+PLACEHOLDER = b"<PLACEHOLDER>"
 MAX_WORDS, LONGEST_WORD = 30_000_000, 2**16  # Maximum number of words in the program, and of bytes of a word here
 BLOCK = 2**22  # Bytes per read
-# The settings in the order of the file: whole numbers, and `t`.
+# Names of the settings in the order of the file; all are whole numbers but the last one, `t`.
 OPTIONS = "dim ws epoch minCount neg wordNgrams loss model bucket minn maxn lrUpdateRate t".split()
 
 
 @contextmanager
 def open_model(path: Path) -> Iterator[BinReader]:
-    """Open a model, plain or packed by gzip."""
+    """Open a model file, plain or compressed by gzip, for reading inside a `with` block."""
     try:
         with path.open("rb") as file:
             if file.peek(2)[:2] == b"\x1f\x8b":
@@ -55,7 +58,14 @@ def open_model(path: Path) -> Iterator[BinReader]:
 
 
 class BinReader:
-    """Reads a model from front to back, and tracks the byte position; `size` is that of a file that is not packed."""
+    """Reads a model file from front to back, and tracks the position in bytes.
+
+    Args:
+        stream: The content, decompressed.
+        path: The file, for errors.
+        size: Number of bytes of the file; None if it is compressed.
+        block: Number of bytes that are read at once.
+    """
 
     def __init__(self, stream: BinaryIO, path: Path, size: int | None = None, *, block: int = BLOCK) -> None:
         self._stream, self.path, self.size, self._block = stream, path, size, block
@@ -63,16 +73,23 @@ class BinReader:
         self._at = self.position = 0
 
     def refused(self, reason: str) -> InputError:
-        """Make the error about this model."""
+        """Make an error about this file, for the caller to raise."""
         return InputError(f"{self.path}: {reason}", option="model", path=self.path)
 
     def check(self, right: bool, what: str, expected: str, found: object) -> None:
-        """Reject an impossible value."""
+        """Reject a value that cannot be right.
+
+        Args:
+            right: Whether the value is right.
+            what: What the value is.
+            expected: What it must be.
+            found: What it is.
+        """
         if not right:
             raise self.refused(f"damaged: {what} before byte {self.position:,} must be {expected}, was {found}")
 
     def _fill(self, count: int) -> bool:
-        """Fill the buffer with the given number of bytes; False if the model ends before."""
+        """Fill the buffer with at least `count` unread bytes; return False if the file ends before."""
         while len(self._buffer) - self._at < count:
             try:
                 read = self._stream.read(self._block)
@@ -85,7 +102,7 @@ class BinReader:
         return True
 
     def take(self, count: int, what: str) -> bytes:
-        """Read a number of bytes, at most a block."""
+        """Read `count` bytes, at most a block; `what` names them in the error if the file ends before."""
         if not self._fill(count):
             left = len(self._buffer) - self._at
             expected = f"{counted(count, 'byte')} ({what}) at byte {self.position:,}"
@@ -96,11 +113,11 @@ class BinReader:
         return taken
 
     def numbers(self, form: str, what: str) -> tuple[Any, ...]:
-        """Read numbers; `form` is that of `struct`."""
+        """Read numbers in a format of `struct`, such as `iq`; `what` names them in errors."""
         return struct.unpack(f"<{form}", self.take(struct.calcsize(f"<{form}"), what))
 
     def text(self) -> bytes:
-        """Read a null-terminated word."""
+        """Read a word that ends with a null byte, and return its bytes."""
         end = self._buffer.find(b"\0", self._at)
         if end < 0:
             self._fill(LONGEST_WORD + 1)
@@ -112,7 +129,12 @@ class BinReader:
         return self.take(length + 1, "a word")[:-1]
 
     def matrix(self, what: str, counts: tuple[int, ...], width: int) -> Iterator[tuple[int, np.ndarray]]:
-        """Read a matrix in blocks of rows; `counts` are the possible numbers of rows.
+        """Read a matrix in blocks of rows.
+
+        Args:
+            what: Name of the matrix, for errors.
+            counts: The possible numbers of rows.
+            width: The number of columns.
 
         Yields:
             Index of the first row of a block, and the rows [row, dimension], float32, in memory that may be written.
@@ -129,19 +151,19 @@ class BinReader:
             yield start, np.frombuffer(content, "<f4").astype(np.float32).reshape(-1, width)
 
     def end(self) -> None:
-        """Reject trailing bytes."""
+        """Reject bytes after the last matrix."""
         self.check(not self._fill(1), "the vectors of targets", "the end", "followed by more")
 
 
 @dataclass(frozen=True)
 class Sent2VecWords:
-    """The settings and words of a model: everything before its rows.
+    """The settings and words of a model: everything in its file before the rows.
 
     Attributes:
-        settings: Settings of its training with the names of the program's options; `loss` is the name of the loss,
+        settings: Settings of its training, by the names of the program's options; `loss` is the name of the loss,
             `tokens` the number of tokens of the text. `ws`, `minn` and `maxn` have no effect on Sent2Vec.
         units: The words in the order of their ids; the first is `[UNK]`, in the place of the program's placeholder.
-        labels: Number of further entries, words that begin with `__label__`, of which vectors are not made.
+        labels: Number of entries after the words that begin with `__label__`; they get no vectors.
     """
 
     settings: dict[str, Any]
@@ -150,7 +172,11 @@ class Sent2VecWords:
 
 
 def read_vocabulary(reader: BinReader) -> Sent2VecWords:
-    """Read everything before the rows."""
+    """Read the settings and words of a model, which are before its rows.
+
+    Raises:
+        InputError: The file is damaged, quantised, or of another program or command.
+    """
     settings = _read_settings(reader)
     size, words, labels, settings["tokens"], pruned = reader.numbers("iiiqq", "the size of the vocabulary")
     if pruned != -1:
@@ -172,7 +198,7 @@ def read_vocabulary(reader: BinReader) -> Sent2VecWords:
         raise reader.refused(f"damaged: it has the word {Counter(units).most_common(1)[0][0]!r} twice")
     rows = words + settings["bucket"]
     if reader.size is not None and reader.size - reader.position < 4 * settings["dim"] * rows:
-        # Before memory is reserved for a row of each bucket.
+        # Check this here, before memory is reserved for a row of each bucket.
         raise reader.refused(
             f"cut off: expected {rows:,} rows of {settings['dim']:,} numbers after byte {reader.position:,}, and the "
             f"file has {reader.size:,} bytes; copy it again"
@@ -181,7 +207,7 @@ def read_vocabulary(reader: BinReader) -> Sent2VecWords:
 
 
 def _read_settings(reader: BinReader) -> dict[str, Any]:
-    """Read magic number, version and settings."""
+    """Read magic number, version and settings; return the settings by the names of the program's options."""
     magic, version = reader.numbers("ii", "the version of the file")
     if magic != MAGIC:
         raise reader.refused(
@@ -200,7 +226,7 @@ def _read_settings(reader: BinReader) -> dict[str, Any]:
         kind is not None
         and 1 <= found["dim"] <= WIDEST
         and 1 <= found["wordNgrams"] <= LONGEST
-        # Without n-grams their buckets may be none.
+        # A model without n-grams may have no buckets.
         and found["bucket"] >= int(found["wordNgrams"] > 1)
         and found["loss"] in LOSSES
         and math.isfinite(found["t"])
@@ -211,7 +237,7 @@ def _read_settings(reader: BinReader) -> dict[str, Any]:
 
 
 def _unit(raw: bytes) -> str:
-    """Decode a word; one that cannot occur in text gets a name with a blank, which no token has."""
+    """Decode a word. One that cannot occur in text gets a name with a blank, which no token has."""
     try:
         word = raw.decode()
     except UnicodeDecodeError:
@@ -220,10 +246,18 @@ def _unit(raw: bytes) -> str:
 
 
 def read_vector_blocks(reader: BinReader, found: Sent2VecWords) -> Iterator[tuple[int, np.ndarray]]:
-    """Read the rows of words and buckets; yields as `matrix`, then checks that the model is complete."""
+    """Read the rows of words and buckets, and check that the model is complete.
+
+    Args:
+        reader: The reader, after `read_vocabulary`.
+        found: What `read_vocabulary` returned.
+
+    Yields:
+        Blocks of rows, as `BinReader.matrix` does.
+    """
     words, width = len(found.units), found.settings["dim"]
     used = words + found.settings["bucket"]
-    # The program of today adds a row for a kind of n-grams that Sent2Vec has not; the first releases did not.
+    # Today's program adds one row, for a kind of n-grams that Sent2Vec does not have; its first releases did not.
     for start, rows in reader.matrix("the vectors of words and n-grams", (used, used + 1), width):
         finite = np.isfinite(rows[: max(0, used - start)]).all(axis=1)
         if not finite.all():
@@ -231,7 +265,7 @@ def read_vector_blocks(reader: BinReader, found: Sent2VecWords) -> Iterator[tupl
             name = f"the word {found.units[row]!r}" if row < words else f"bucket {row - words:,}"
             raise reader.refused(f"the vector of {name} (row {row:,}) holds a number that is not finite")
         yield start, rows
-    # The program has a target for each word; labels have none.
+    # The program has a target vector for each word, and none for labels.
     for _ in reader.matrix("the vectors of targets", (words,), width):
         pass
     reader.end()

@@ -9,10 +9,12 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.markers import Count, Group, PythonOnly, Range, RunOnly, Seed
 from paranmt_hf.util.settings import Settings
 
-# The loss of a target takes the logarithm of a product of as many numbers of at most 2, which must stay finite.
+# The loss of a target is the logarithm of a product, with a factor of at most 2 for each negative. The product must
+# stay finite.
 MOST_NEGATIVES = 1000
-# Table 5: dimensions, minimum counts of words and of targets, epochs, threshold of subsampling, n-grams dropped. In
-# each the rate is 0.2 and a target has 10 negatives. First words alone, then words and pairs of words.
+# Settings of table 5: dimensions, minimum count of words, minimum count of targets, epochs, threshold of subsampling,
+# and number of dropped n-grams. For each corpus those for words alone come first, then those for words and pairs of
+# words. The rate is always 0.2, and a target has 10 negatives.
 _TABLE_5 = {
     "books": ((700, 5, 8, 13, 1e-5, 0), (700, 5, 5, 12, 5e-6, 7)),
     "wikipedia": ((600, 8, 20, 9, 1e-5, 0), (700, 8, 20, 9, 5e-6, 4)),
@@ -78,15 +80,17 @@ class Sent2VecConfig(Settings):
                 option="buckets",
             )
         if self.context == "cbow":
-            # All words are predicted.
+            # CBOW has no n-grams and predicts all words.
             for name, usual in (("ngrams", {1}), ("l1", {0.0}), ("min_target_count", {None, 1})):
                 if getattr(self, name) not in usual:
                     raise InputError(f"`context` cbow has no `{name}`; leave it out", option=name)
 
     def resolved(self) -> Sent2VecConfig:
-        """Fill in missing settings; without n-grams, their settings become the defaults.
+        """Return these settings with missing ones filled in.
 
-        Without a preset the threshold is left to the text (`threshold_for`).
+        Without n-grams, the settings about them get their default values, so that they do not distinguish results.
+
+        Without a preset, a missing threshold stays missing; it depends on the text (`threshold_for`).
         """
         missing: dict[str, Any] = {}
         names = ("dimension", "min_count", "min_target_count", "epochs", "threshold", "dropped_ngrams")
@@ -98,17 +102,18 @@ class Sent2VecConfig(Settings):
         if self.context == "cbow":
             missing["min_target_count"] = 1
         if self.ngrams == 1:
-            # These have no effect on words alone.
+            # These have no effect without n-grams, so they must not distinguish results.
             missing |= {"dropped_ngrams": 0, "buckets": Sent2VecConfig.buckets, "min_ngram_count": 1}
         return replace(self, **missing)
 
     @property
     def _table(self) -> tuple[int, int, int, int, float, int]:
+        """The values of table 5 for these settings, in the order of `_TABLE_5`."""
         return _TABLE_5[self.preset or "wikipedia"][self.ngrams > 1]
 
     def threshold_for(self, tokens: int) -> float:
-        """The threshold for a text of a number of tokens: the one given, or by default as high as it needs."""
+        """Return the threshold for a text of this number of tokens: the one that is set, or one that fits the text."""
         if self.threshold is not None:
             return self.threshold
-        # A text of fewer words than those of the paper gets a larger one, or few words are ever predicted.
+        # In a text much shorter than the paper's, hardly any word would be predicted, so the threshold is larger.
         return max(self._table[4], float(f"{min(5000 / tokens, 1e-3):.2g}"))

@@ -54,7 +54,7 @@ class ConversionSettings:
     Attributes:
         model: `sha256:` and the checksum of the file.
         config: How it is converted.
-        text: The identity of `config.text`, with its checksum.
+        text: The identity of the sentences in `config.text`, with a checksum; None if there are none.
         license: The licence of the model.
     """
 
@@ -70,14 +70,14 @@ class ConversionRecord(Record):
 
     Attributes:
         source: Name of the file that was converted.
-        bytes: Number of its bytes, unpacked.
-        trained: How the program trained it, as the file says.
+        bytes: Number of its bytes, decompressed.
+        trained: Settings with which the program trained it, as the file says.
         labels: Number of labels in the file, which are left out.
         order: Number of words of the longest n-grams.
         dimension: Dimension of the sentence vectors.
         words: Number of words with a vector.
         ngrams: Number of buckets of n-grams with a vector.
-        unreachable: Number of words that no text can hold, because this encoder cuts it otherwise.
+        unreachable: Number of words that are never found in a text, because this encoder cuts text in another way.
     """
 
     FILE: ClassVar[str] = "conversion.json"
@@ -101,10 +101,10 @@ class ConversionRecord(Record):
 
 
 class Converted(EncoderResult[ConversionRecord]):
-    """A converted encoder."""
+    """The result of `paranmt encoder convert`: an encoder."""
 
     def summary(self) -> str:
-        """Describe the conversion, and how to load the encoder."""
+        """Return lines about the encoder, and how to load it."""
         record, folder, state = self.record, shown_path(self.folder), "" if self.fresh else " (was converted already)"
         title = "WORD" if record.order == 1 and record.settings.config.cut == "words" else "Sent2Vec"
         of = f"{title} of {counted(record.dimension, 'dimension')}, {counted(record.words, 'word')}"
@@ -146,7 +146,14 @@ def convert_model(
 
 
 def _convert(path: Path, settings: ConversionSettings, folder: Path, name: str) -> ConversionRecord:
-    """Write the weights while the model is read, then the other files of the encoder."""
+    """Convert a model: write the weights while the file is read, then the other files of the encoder.
+
+    Args:
+        path: The file.
+        settings: Everything that determines the encoder.
+        folder: Folder of the encoder.
+        name: Name of the encoder, for its card.
+    """
     from paranmt_hf.encoders.row_file import RowFile
     from paranmt_hf.sent2vec.train import save_around_rows
 
@@ -164,15 +171,15 @@ def _convert(path: Path, settings: ConversionSettings, folder: Path, name: str) 
             places = np.concatenate([np.arange(words), words + kept])
             for start, block in read_vector_blocks(reader, found):
                 if start == 0:
-                    # That of unknown words.
+                    # Row 0 becomes that of unknown words, which add nothing.
                     block[0] = 0
                 low, high = np.searchsorted(places, [start, start + len(block)])
                 file.write(block[places[low:high] - start])
                 progress.advance_to(reader.position)
-    # A word such as `##ing` would be read as a piece; renamed to `###ing` it has the same row and matches no text.
+    # WORD would read a word such as `##ing` as a piece. Renamed to `###ing`, it keeps its row and matches no text.
     units = [f"#{unit}" if stock and is_piece(unit) else unit for unit in found.units]
     save_around_rows(weights, folder, units, order, buckets, kept, config.cut, config.precision)
-    # The program's name for the end of a line is not a word of a text.
+    # `</s>` is the program's name for the end of a line, not a word of a text.
     words_of_text = [unit for unit in found.units[1:] if unit != "</s>"]
     unreachable = sum(" " in unit or CUTTERS[config.cut](unit) != [unit] for unit in words_of_text)
     record = ConversionRecord(
@@ -193,7 +200,10 @@ def _convert(path: Path, settings: ConversionSettings, folder: Path, name: str) 
 
 
 def _kept_buckets(config: ConvertConfig, found: Sent2VecWords) -> np.ndarray:
-    """Find the buckets that are kept, of a text those of its n-grams [bucket], int64, ascending."""
+    """Find the n-gram buckets that are kept [bucket], int64, ascending.
+
+    These are all buckets, or with `config.text` those of the n-grams in this text.
+    """
     order, buckets = found.settings["wordNgrams"], found.settings["bucket"]
     if order == 1 or config.text is None:
         return np.arange(buckets if order > 1 else 0)
@@ -202,8 +212,8 @@ def _kept_buckets(config: ConvertConfig, found: Sent2VecWords) -> np.ndarray:
     for batch in open_sentences(config.text).batches(Report()):
         (table,) = tokenizer.tables(batch["sentence"])
         bags = lookup.bags(table)
-        own, _ = ngram_buckets(*known_rows(bags.rows, bags.offsets), order, buckets)
-        is_kept[own] = True
+        in_text, _ = ngram_buckets(*known_rows(bags.rows, bags.offsets), order, buckets)
+        is_kept[in_text] = True
     if not is_kept.any():
         raise InputError(
             f"`text` {config.text} holds no two successive words of the model, so no n-gram would be left; name text "
@@ -214,7 +224,7 @@ def _kept_buckets(config: ConvertConfig, found: Sent2VecWords) -> np.ndarray:
 
 
 def converted_values(conversion: ConversionRecord, folder: Path) -> dict[str, Any]:
-    """Values of the card; see `encoder_values` of `training/card.py`."""
+    """Return the values of the card of a converted encoder; see `encoder_values` of `training/card.py`."""
     options = "dim epoch minCount neg t wordNgrams bucket".split()
     return {
         "made": "converted",
@@ -229,6 +239,7 @@ def converted_values(conversion: ConversionRecord, folder: Path) -> dict[str, An
 
 
 def _command(conversion: ConversionRecord) -> str:
+    """Return the command that converted a model, for its card, with paths shortened to names."""
     settings = conversion.settings
     words = ["paranmt encoder convert", shell_word(conversion.source), "--out FOLDER"]
     words += ["--license", shell_word(settings.license), *option_words(settings.config)]

@@ -1,4 +1,4 @@
-"""The training text of Sent2Vec on disk: word rows with sentence bounds; and the vocabulary."""
+"""The training text of Sent2Vec on disk, as rows of words with the bounds of sentences, and its vocabulary."""
 
 from __future__ import annotations
 
@@ -17,20 +17,24 @@ from paranmt_hf.training.checkpoint import read_sealed, seal
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.wording import counted
 
+# Files of the text. While it is read: the number of each word, int32, and the number of words of each sentence, int32.
+# Then: the row of each known word, int32, the end of each sentence in them, int64, and the buckets of n-grams, int64.
 NUMBERS, LENGTHS, ROWS, ENDS, HASHES = "numbers", "lengths", "rows", "ends", "hashes"
-# Sentences that are trained on between two looks at clock and loss; with one thread the result does not depend on it.
+# Number of sentences for each thread after which time and loss are looked at. With one thread the result does not
+# depend on it.
 BLOCK = 10_000
 
 
 @dataclass(frozen=True)
 class KnownWords:
-    """The words with a row.
+    """The words that have a row.
 
     Attributes:
-        names: The word of each row [word], by falling count; row 0 is `[UNK]`, the placeholder's while training.
-        counts: How often each one occurs [word], int64; 0 for row 0.
-        lines: Sentences of the corpus, known words or not: each ends in `</s>`.
-        tokens: Words of the corpus and ends of lines, known or not.
+        names: The word of each row [word], by falling count; row 0 is `[UNK]`, which is the placeholder while
+            training.
+        counts: How often each word occurs [word], int64; 0 for row 0.
+        lines: Number of sentences of the corpus, each of which ends with `</s>`, also those without known words.
+        tokens: Number of words and ends of sentences of the corpus, known or not.
     """
 
     names: list[str]
@@ -39,10 +43,10 @@ class KnownWords:
     tokens: int
 
     def keep(self, config: Sent2VecConfig) -> np.ndarray:
-        """Probability that a word is used as a target [word]: section 2.1, q_p; may be above 1.
+        """Compute the probability that a word is used as a target [word], q_p of section 2.1; it may be above 1.
 
-        The paper leaves open what the frequency is a share of. The authors' program counts all words, rare ones and
-        ends of lines too (`initTableDiscard` in its `dictionary.cc`).
+        The paper does not say which total the frequency of a word refers to. The authors' program counts all words,
+        rare ones and ends of lines too (`initTableDiscard` in its `dictionary.cc`).
         """
         share = np.maximum(self.counts, 1) / self.tokens
         ratio = config.threshold_for(self.tokens) / share
@@ -52,9 +56,12 @@ class KnownWords:
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive sentences: rows of their words [word], int32, and their bounds [sentence + 1], int64, from 0.
+    """Consecutive sentences of a corpus.
 
-    `first` is the number of words of the corpus before them.
+    Attributes:
+        words: Rows of their words [word], int32.
+        bounds: Bounds of the sentences in `words` [sentence + 1], int64, from 0.
+        first: Number of words of the corpus before them.
     """
 
     words: np.ndarray
@@ -64,9 +71,14 @@ class Block:
 
 @dataclass(frozen=True)
 class TextOnDisk:
-    """Sentences of two or more known words, as rows of the words.
+    """The sentences of two or more known words in a folder, as rows of their words.
 
-    `known` is the number of words in them, and `hashes` are the buckets that get a row [n-gram row], int64, ascending.
+    Attributes:
+        folder: The folder of its files.
+        words: The known words.
+        sentences: Number of sentences.
+        known: Number of words in them.
+        hashes: The n-gram buckets that get a row [n-gram row], int64, ascending.
     """
 
     folder: Path
@@ -76,7 +88,7 @@ class TextOnDisk:
     hashes: np.ndarray
 
     def blocks(self, start: int = 0, size: int = BLOCK) -> Iterator[Block]:
-        """Read the sentences in order, from `start` on, in blocks of `size`."""
+        """Read the sentences in order, from sentence `start` on, in blocks of `size` sentences."""
         with (self.folder / ENDS).open("rb") as ends, (self.folder / ROWS).open("rb") as rows:
             first = 0
             if start:
@@ -91,7 +103,16 @@ class TextOnDisk:
 
 
 def write_corpus(batches: Iterable[pa.Array], folder: Path, config: Sent2VecConfig) -> TextOnDisk:
-    """Cut sentences into words, count these and their n-grams, and write the rows into an empty folder."""
+    """Cut sentences into words, count words and n-grams, and write the rows of the words into an empty folder.
+
+    Args:
+        batches: The sentences.
+        folder: The folder.
+        config: The settings, resolved.
+
+    Raises:
+        InputError: There are too few sentences or no word that occurs often enough.
+    """
     number_of, counts, lines = _write_numbers(batches, folder, config)
     words, row_of = _choose(number_of, counts, lines, config)
     del number_of
@@ -112,7 +133,8 @@ def _write_numbers(
 ) -> tuple[dict[str, int], np.ndarray, int]:
     """Number the words in the order of their first occurrence, and write the numbers of all sentences.
 
-    Returns the number of each word, the count of each number [number], int64, and the number of sentences.
+    Returns:
+        The number of each word, how often each number occurs [number], int64, and the number of sentences.
     """
     tokenizer, ids = WordTokenizer(cut=CUTTERS[config.cut]), CorpusIds()
     counts = np.zeros(1024, np.int64)
@@ -124,11 +146,11 @@ def _write_numbers(
     ):
         for column in batches:
             (table,) = tokenizer.tables(column)
-            found = ids.of(table)[table.ids]
+            numbered = ids.of(table)[table.ids]
             if len(ids.id_of) > len(counts):
                 counts = np.concatenate([counts, np.zeros(len(ids.id_of), np.int64)])
-            np.add.at(counts, found, 1)
-            numbers.write(found.data)
+            np.add.at(counts, numbered, 1)
+            numbers.write(numbered.data)
             lengths.write(table.lengths.data)
             lines += len(table.lengths)
             progress.advance_to(lines)
@@ -138,12 +160,22 @@ def _write_numbers(
 def _choose(
     number_of: dict[str, int], counts: np.ndarray, lines: int, config: Sent2VecConfig
 ) -> tuple[KnownWords, np.ndarray]:
-    """Choose the words with a row by resolved settings; other arguments as `_write_numbers` returns them.
+    """Choose the words that get a row.
 
-    Returns the words, and the row of each number [number], int32, 0 for words without one.
+    Args:
+        number_of: The number of each word.
+        counts: How often each number occurs [number].
+        lines: Number of sentences.
+        config: The settings, resolved.
+
+    Returns:
+        The words, and the row of each number [number], int32; 0 for words without one.
+
+    Raises:
+        InputError: No word occurs often enough to get a row, or to be predicted.
     """
     least = config.min_count or 1
-    # The placeholder's row has the name that unknown words have when sentences are encoded.
+    # A word with this name is left out, because row 0 has it.
     names = [word for word, number in number_of.items() if counts[number] >= least and word != UNKNOWN]
     names.sort(key=lambda word: (-counts[number_of[word]], word))
     if not names:
@@ -165,9 +197,15 @@ def _choose(
 
 
 def _write_rows(folder: Path, lines: int, row_of: np.ndarray) -> tuple[int, int]:
-    """Convert word numbers to rows, without unknown words and sentences of fewer than two known words.
+    """Convert the numbers of words to rows, without unknown words and sentences of fewer than two known words.
 
-    Returns the number of sentences, and that of their words.
+    Args:
+        folder: Folder of the files.
+        lines: Number of sentences, for the error.
+        row_of: The row of each number [number]; 0 for words without one.
+
+    Returns:
+        The number of sentences, and the number of their words.
     """
     sentences = known = 0
     with (
@@ -178,13 +216,13 @@ def _write_rows(folder: Path, lines: int, row_of: np.ndarray) -> tuple[int, int]
     ):
         while len(sizes := np.fromfile(lengths, np.int32, 100_000)):
             bounds = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-            found = row_of[np.fromfile(numbers, np.int32, int(bounds[-1]))]
-            left = np.diff(np.concatenate([[0], np.cumsum(found > 0)])[bounds])
-            rows.write(found[np.repeat(left > 1, sizes) & (found > 0)].data)
-            lasting = left[left > 1]
-            ends.write((known + np.cumsum(lasting)).data)
-            sentences += len(lasting)
-            known += int(lasting.sum())
+            word_rows = row_of[np.fromfile(numbers, np.int32, int(bounds[-1]))]
+            known_words = np.diff(np.concatenate([[0], np.cumsum(word_rows > 0)])[bounds])
+            rows.write(word_rows[np.repeat(known_words > 1, sizes) & (word_rows > 0)].data)
+            kept = known_words[known_words > 1]
+            ends.write((known + np.cumsum(kept)).data)
+            sentences += len(kept)
+            known += int(kept.sum())
     if sentences < 2:
         raise InputError(
             f"of {counted(lines, 'sentence')} only {sentences} with two words that occur often enough; expected many: "
@@ -194,7 +232,7 @@ def _write_rows(folder: Path, lines: int, row_of: np.ndarray) -> tuple[int, int]
 
 
 def _occurring_buckets(text: TextOnDisk, config: Sent2VecConfig) -> np.ndarray:
-    """Find the buckets of sufficiently frequent n-grams [n-gram row], int64."""
+    """Find the buckets of n-grams that occur often enough to get a row [n-gram row], int64, ascending."""
     from paranmt_hf.sent2vec.kernels import count_buckets
 
     counts, done = np.zeros(config.buckets, np.uint8), 0
@@ -207,7 +245,7 @@ def _occurring_buckets(text: TextOnDisk, config: Sent2VecConfig) -> np.ndarray:
 
 
 def read_corpus(folder: Path) -> TextOnDisk | None:
-    """Find what `write_corpus` wrote; None if it is incomplete, or a file is damaged."""
+    """Open the text that `write_corpus` wrote; None if it is incomplete, or a file is damaged."""
     try:
         about = read_sealed(folder)
     except InputError:

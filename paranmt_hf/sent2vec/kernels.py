@@ -1,10 +1,10 @@
 """The compiled inner loops of Sent2Vec (arXiv:1703.02507, section 2): counting n-grams, and one pass over sentences.
 
 All targets of a sentence share their context but for one word and the n-grams that hold it, so no row of the context
-is read or written for each target. What is kept instead is the sum of the context's rows and the sum of all gradients,
-`delta`. While a sentence is trained on, a row with m copies in it has the value `inputs[row] + m * delta`; a gradient
-that did not reach a copy is subtracted from `inputs[row]`. At the end of the sentence the rows get their `m * delta`.
-The result is that of updating every row for every target, to rounding.
+is read or written for each target. Two sums are kept instead: `total`, of the context's rows, and `delta`, of all
+gradients. While a sentence is trained on, a row with m copies in it has the value `inputs[row] + m * delta`; a
+gradient that did not reach a copy is subtracted from `inputs[row]`. At the end of the sentence `m * delta` is added to
+the rows. The result is that of updating every row for every target, up to rounding.
 
 The contexts of CBOW differ from target to target, so it updates every row for every target.
 """
@@ -20,9 +20,9 @@ from paranmt_hf.encoders.modules.paranmt_tables import FACTOR
 from paranmt_hf.training.step_kernels import ONE, add_scaled, dot
 from paranmt_hf.util.machine import compiled
 
-# Instead of the row of an n-gram. Row 0 is the placeholder's, which no n-gram has.
+# Stand for the row of an n-gram that has none, or that was dropped. Row 0 belongs to the placeholder.
 MISSING, DROPPED = 0, -1
-MOST_COUNTED = 255
+MOST_COUNTED = 255  # Counts of buckets end here, so that one byte holds them
 
 
 class Tables(NamedTuple):
@@ -30,43 +30,43 @@ class Tables(NamedTuple):
 
     inputs: np.ndarray  # Rows of the context [row, dimension], float32: the placeholder, the words, the n-grams
     outputs: np.ndarray  # Rows of targets and negatives [word, dimension], float32; the last one is the end of a line
-    order: int  # Words of the longest n-gram
-    row_of_bucket: np.ndarray  # Row of each bucket [bucket], int32; 0 if none occurs
-    placeholder: bool  # Whether the placeholder's row stands for the target in the context
-    placeholder_ngrams: bool  # Whether n-grams that hold the placeholder take part
+    order: int  # Number of words of the longest n-grams
+    row_of_bucket: np.ndarray  # Row of each bucket [bucket], int32; 0 for a bucket without one
+    placeholder: bool  # Whether the placeholder's row takes the place of the target in the context
+    placeholder_ngrams: bool  # Whether the context has n-grams with the placeholder in them
     window: int = 0  # CBOW: the largest number of words on either side of a target; 0 for the whole sentence
 
 
 class Sampling(NamedTuple):
-    """The random choices of training."""
+    """The settings and tables of the random choices in training."""
 
     keep: np.ndarray  # Probability that a word is taken as a target [word]
-    table: np.ndarray  # Negatives in the order in which they are taken [entry], int32
-    negatives: int  # Negatives of a target
-    dropped: int  # N-grams of each sentence that are left out
+    table: np.ndarray  # Words in the order in which they are taken as negatives [entry], int32
+    negatives: int  # Number of negatives of a target
+    dropped: int  # Number of n-grams of each sentence that are left out
     l1: float  # Weight of the L1 norm of rows (version 3 of the paper, appendix B); 0 for none
 
 
 class Worker(NamedTuple):
-    """State of one thread."""
+    """The state of one thread."""
 
     random: np.ndarray  # State of the generator [1], uint64
     cursor: np.ndarray  # Next entry of the table of negatives [1], int64
-    copies: np.ndarray  # Room to count the copies of each row in a sentence [row], int32; zeros between sentences
+    copies: np.ndarray  # Buffer to count the copies of each row in a sentence [row], int32; zeros between sentences
 
 
 class _Room(NamedTuple):
-    """Room for one sentence: rows of n-grams by first word and length, the places and rows of those that are there."""
+    """Buffers for one sentence."""
 
-    rows: np.ndarray
-    places: np.ndarray
-    leaving: np.ndarray
-    entering: np.ndarray
+    rows: np.ndarray  # Row of the n-gram that begins at each word, by its length [word, length - 2], int64
+    places: np.ndarray  # Positions in `rows` of the n-grams that have a row, and then these rows [n-gram], int64
+    leaving: np.ndarray  # Rows that leave the context of a target, int64
+    entering: np.ndarray  # Rows that enter it, int64
 
 
 @compiled()
 def _next_uniform(random: np.ndarray) -> float:
-    """Draw from [0, 1): SplitMix64 (Steele, Lea and Flood 2014), whose state is one number."""
+    """Draw a number from [0, 1) by SplitMix64 (Steele, Lea and Flood 2014), whose state [1] is one uint64."""
     random[0] += np.uint64(0x9E3779B97F4A7C15)
     bits = random[0]
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -77,28 +77,37 @@ def _next_uniform(random: np.ndarray) -> float:
 
 @compiled()
 def bucket_of(words: np.ndarray, start: int, size: int, hidden: int, buckets: int) -> np.int64:
-    """Hash the n-gram of `size` words that begins at `start`, see `ngram_buckets`.
+    """Compute the bucket of an n-gram; see `ngram_buckets`.
 
-    The position `hidden` counts as the placeholder, word 0; one outside the n-gram for none.
+    Args:
+        words: Ids of the words [word].
+        start: Position of its first word.
+        size: Number of its words.
+        hidden: Position of the word that counts as the placeholder, word 0; outside of the n-gram for none.
+        buckets: Number of buckets.
     """
     value = np.uint64(0 if start == hidden else words[start])
-    for at in range(start + 1, start + size):
-        value = value * FACTOR + np.uint64(0 if at == hidden else words[at])
+    for position in range(start + 1, start + size):
+        value = value * FACTOR + np.uint64(0 if position == hidden else words[position])
     return np.int64(value % np.uint64(buckets))
 
 
 @compiled()
 def count_buckets(words: np.ndarray, bounds: np.ndarray, order: int, placeholder: bool, counts: np.ndarray) -> None:
-    """Add the n-grams of sentences to the counts by bucket [bucket], uint8, up to 255.
+    """Add the n-grams of sentences to the counts of their buckets, which end at 255.
 
-    If `placeholder`, n-grams that hold it in the place of each of their words count too. `words` are ids, int32,
-    sentence after sentence, and `bounds` those of the sentences [sentence + 1].
+    Args:
+        words: Ids of the words, sentence after sentence [word], int32.
+        bounds: Bounds of the sentences in them [sentence + 1].
+        order: Number of words of the longest n-grams.
+        placeholder: Whether n-grams with the placeholder in the place of each of their words count too.
+        counts: The counts [bucket], uint8, changed in place.
     """
     for sentence in range(len(bounds) - 1):
         first, last = bounds[sentence], bounds[sentence + 1]
         for start in range(first, last):
             for size in range(2, min(order, last - start) + 1):
-                # The position before the n-gram hides none of its words.
+                # `start - 1` is outside of the n-gram, so it hides no word.
                 for hidden in range(start - 1, start + size if placeholder else start):
                     bucket = bucket_of(words, start, size, hidden, len(counts))
                     if counts[bucket] < MOST_COUNTED:
@@ -107,13 +116,14 @@ def count_buckets(words: np.ndarray, bounds: np.ndarray, order: int, placeholder
 
 @compiled(fast=True)
 def _scale(target: np.ndarray, factor: np.float32) -> None:
+    """Multiply a vector by a factor, in place."""
     for k in range(len(target)):
         target[k] *= factor
 
 
 @compiled(fast=True)
 def _step(gradient: np.ndarray, row: np.ndarray, alpha: np.float32, hidden: np.ndarray) -> None:
-    """Add a row to the gradient, and the hidden vector to the row."""
+    """Add `alpha` times a row to the gradient of the hidden vector, and `alpha` times the hidden vector to the row."""
     for k in range(len(row)):
         value = row[k]
         gradient[k] += alpha * value
@@ -122,7 +132,7 @@ def _step(gradient: np.ndarray, row: np.ndarray, alpha: np.float32, hidden: np.n
 
 @compiled()
 def _shrink(row: np.ndarray, amount: np.float32) -> None:
-    """Move each number towards zero by an amount, and not beyond: the proximal step of an L1 norm."""
+    """Move each number towards zero by an amount, but not beyond it: the proximal step of an L1 norm."""
     for k in range(len(row)):
         value = row[k]
         row[k] = value - amount if value > amount else value + amount if value < -amount else np.float32(0)
@@ -138,7 +148,20 @@ def _predict(
     cursor: np.ndarray,
     rate: float,
 ) -> float:
-    """Update the output rows of a target and its negatives (equation 3); returns the loss, keeps the gradient."""
+    """Update the output rows of a target and its negatives (equation 3).
+
+    Args:
+        target: The target.
+        hidden: Average of its context [dimension].
+        gradient: Gets the step of the context [dimension]: minus the gradient of `hidden`, times the rate.
+        outputs: Rows of targets and negatives [word, dimension], changed in place.
+        sampling: The negatives.
+        cursor: Next entry of the table of negatives [1], changed in place.
+        rate: Learning rate.
+
+    Returns:
+        The loss.
+    """
     gradient[:] = 0
     linear, product = 0.0, 1.0
     for index in range(sampling.negatives + 1):
@@ -148,7 +171,8 @@ def _predict(
             cursor[0] = cursor[0] + 1 if cursor[0] + 1 < len(sampling.table) else 0
         row = outputs[word]
         score = float(dot(hidden, row))
-        # log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)); the logarithm is taken of all factors at once.
+        # log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)). The factors 1 + exp(-|x|) are multiplied, so that a single
+        # logarithm is taken at the end.
         small = math.exp(-abs(score))
         product *= 1 + small
         probability = 1 / (1 + small) if score > 0 else small / (1 + small)
@@ -166,7 +190,13 @@ def _predict(
 
 @compiled()
 def _find_ngrams(words: np.ndarray, model: Tables, sampling: Sampling, random: np.ndarray, room: _Room) -> int:
-    """Find the rows of a sentence's n-grams, except for dropped ones; returns their number."""
+    """Find the rows of a sentence's n-grams, and drop some at random.
+
+    `room.rows` gets the row of each n-gram, `room.places` the rows of those that are left.
+
+    Returns:
+        The number of rows in `room.places`.
+    """
     length, wide, count = len(words), model.order - 1, 0
     for start in range(length):
         for size in range(2, model.order + 1):
@@ -191,7 +221,17 @@ def _find_ngrams(words: np.ndarray, model: Tables, sampling: Sampling, random: n
 
 @compiled()
 def _exchange(words: np.ndarray, at: int, model: Tables, room: _Room) -> tuple[int, int]:
-    """Find the rows that leave the context when a word is the target, and those that enter it; returns how many."""
+    """Find the rows that leave the context when a word becomes the target, and those that enter it.
+
+    Args:
+        words: Ids of the sentence's words.
+        at: Position of the target.
+        model: The trained tables.
+        room: Has the rows of the n-grams; gets the rows in `leaving` and `entering`.
+
+    Returns:
+        The number of rows that leave, and of those that enter.
+    """
     leaving, entering = 1, 0
     room.leaving[0] = words[at]
     if model.placeholder:
@@ -213,7 +253,11 @@ def _exchange(words: np.ndarray, at: int, model: Tables, room: _Room) -> tuple[i
 
 @compiled(fast=True)
 def _gather(rows: np.ndarray, inputs: np.ndarray, copies: np.ndarray, total: np.ndarray) -> int:
-    """Add rows to the sum of the context and count their copies; returns the increase of the sum of squares."""
+    """Add rows to the sum of the context, and count their copies.
+
+    Returns:
+        The increase of the sum of the squared numbers of copies.
+    """
     rise = 0
     for row in rows:
         add_scaled(total, ONE, inputs[row])
@@ -224,7 +268,15 @@ def _gather(rows: np.ndarray, inputs: np.ndarray, copies: np.ndarray, total: np.
 
 @compiled(fast=True)
 def _settle(rows: np.ndarray, inputs: np.ndarray, copies: np.ndarray, delta: np.ndarray, shrink: float) -> None:
-    """Apply the gradients of the rows of a sentence and their L1 penalty, and reset the counts of copies."""
+    """Apply the sum of a sentence's gradients and the L1 penalty to its rows, and reset the counts of copies.
+
+    Args:
+        rows: Rows of the sentence; repeated ones are applied once.
+        inputs: Rows of the context [row, dimension], changed in place.
+        copies: Number of copies of each row [row], set to 0.
+        delta: Sum of the gradients [dimension].
+        shrink: Amount by which numbers move towards zero; 0 for none.
+    """
     for row in rows:
         if copies[row] > 0:
             add_scaled(inputs[row], np.float32(copies[row]), delta)
@@ -237,10 +289,18 @@ def _settle(rows: np.ndarray, inputs: np.ndarray, copies: np.ndarray, delta: np.
 def train_sentences(
     words: np.ndarray, bounds: np.ndarray, rates: np.ndarray, model: Tables, sampling: Sampling, worker: Worker
 ) -> tuple[float, int]:
-    """Train on sentences, one after the other; tables and worker are changed in place.
+    """Train on sentences, one after the other.
 
-    `words` are ids, int32, sentence after sentence, `bounds` those of the sentences [sentence + 1], int64, and `rates`
-    the learning rate of each sentence. Returns the sum of the losses of all targets, and the number of targets.
+    Args:
+        words: Ids of the words, sentence after sentence [word], int32.
+        bounds: Bounds of the sentences in them [sentence + 1], int64.
+        rates: Learning rate of each sentence [sentence].
+        model: The tables, changed in place.
+        sampling: The random choices.
+        worker: The state of the thread, changed in place.
+
+    Returns:
+        The sum of the losses of all targets, and the number of targets.
     """
     inputs, copies, random = model.inputs, worker.copies, worker.random
     dimension = inputs.shape[1]
@@ -255,21 +315,21 @@ def train_sentences(
     )
     loss, targets = 0.0, 0
     for sentence in range(len(bounds) - 1):
-        own = words[bounds[sentence] : bounds[sentence + 1]]
-        shrink, found = 0.0, _find_ngrams(own, model, sampling, random, room)
-        ngrams = room.places[:found]
+        sentence_words = words[bounds[sentence] : bounds[sentence + 1]]
+        shrink, ngram_count = 0.0, _find_ngrams(sentence_words, model, sampling, random, room)
+        ngrams = room.places[:ngram_count]
         total[:] = 0
         delta[:] = 0
-        # What the sum rises by where all rows get a gradient of 1: each of m copies rises by m.
-        squares = _gather(own, inputs, copies, total) + _gather(ngrams, inputs, copies, total)
-        for at in range(len(own)):
-            if _next_uniform(random) >= sampling.keep[own[at]]:
+        # If everything in the context gets a gradient of 1, a row with m copies rises by m, and the sum by m * m.
+        squares = _gather(sentence_words, inputs, copies, total) + _gather(ngrams, inputs, copies, total)
+        for at in range(len(sentence_words)):
+            if _next_uniform(random) >= sampling.keep[sentence_words[at]]:
                 continue
-            left, entered = _exchange(own, at, model, room)
+            left, entered = _exchange(sentence_words, at, model, room)
             leaving, entering = room.leaving[:left], room.entering[:entered]
-            context = len(own) + found - left + entered
+            context = len(sentence_words) + ngram_count - left + entered
             if context == 0:
-                # A sentence of one word, without a placeholder.
+                # The sentence has one word, and there is no placeholder.
                 continue
             share = ONE / np.float32(context)
             hidden[:] = total
@@ -282,7 +342,9 @@ def train_sentences(
                 surplus -= copies[row]
             add_scaled(hidden, -np.float32(surplus), delta)
             _scale(hidden, share)
-            loss += _predict(own[at], hidden, gradient, model.outputs, sampling, worker.cursor, rates[sentence])
+            loss += _predict(
+                sentence_words[at], hidden, gradient, model.outputs, sampling, worker.cursor, rates[sentence]
+            )
             targets += 1
             shrink += rates[sentence] * sampling.l1 * share
             _scale(gradient, share)
@@ -292,7 +354,7 @@ def train_sentences(
                 add_scaled(inputs[row], -ONE, gradient)
             for row in entering:
                 add_scaled(inputs[row], ONE, gradient)
-        _settle(own, inputs, copies, delta, shrink)
+        _settle(sentence_words, inputs, copies, delta, shrink)
         _settle(ngrams, inputs, copies, delta, shrink)
     return loss, targets
 
@@ -303,8 +365,8 @@ def train_windows(
 ) -> tuple[float, int]:
     """Train CBOW on sentences; arguments and result as of `train_sentences`.
 
-    Subsampling takes words out of the sentence before the windows are cut, and a window has as many words on either
-    side as is drawn for its target (Mikolov et al. 2013; arXiv:1703.02507, section 2.3). As in fastText (`update` in
+    Subsampling removes words from a sentence before the windows are cut. The number of words on either side of a
+    target is drawn for each target (Mikolov et al. 2013; arXiv:1703.02507, section 2.3). As in fastText (`update` in
     its `model.cc`) each row of the window gets the whole gradient of their average.
     """
     inputs, random = model.inputs, worker.random

@@ -25,13 +25,19 @@ logger = logging.getLogger(__name__)
 
 
 def negative_table(counts: np.ndarray, generator: np.random.Generator, size: int | None = None) -> np.ndarray:
-    """Create the table of negatives [entry], int32, of about `size` entries, in the order of use.
+    """Create the table of negatives: words [entry], int32, in the order in which they are used.
 
-    Each word has a share by the root of its count [word], rounded up, so that none is missing (arXiv:1703.02507,
-    section 2.1 and footnote 2).
+    Each word has a share by the root of its count, rounded up, so that none is missing (arXiv:1703.02507, section 2.1
+    and footnote 2).
+
+    Args:
+        counts: Count of each word [word].
+        generator: Shuffles the table.
+        size: Approximate number of entries; chosen by the counts if left out.
     """
     if size is None:
-        # As `NEGATIVE_TABLE_SIZE` in the `model.h` of the authors' program; a small corpus needs no large table.
+        # The authors' program has 10 million entries (`NEGATIVE_TABLE_SIZE` in its `model.h`). Small corpora need
+        # fewer.
         size = min(10_000_000, 100 * int(counts.sum()))
     roots = np.sqrt(counts)
     entries = np.ceil(roots * (size / roots.sum())).astype(np.int64)
@@ -41,7 +47,13 @@ def negative_table(counts: np.ndarray, generator: np.random.Generator, size: int
 
 
 class Loop:
-    """Trains the tables of Sent2Vec by resolved settings, with a checkpoint in a file."""
+    """Trains the tables of Sent2Vec on a text, with checkpoints.
+
+    Args:
+        text: The text.
+        config: The settings, resolved.
+        path: File of the checkpoint; if it exists, training continues from it.
+    """
 
     def __init__(self, text: TextOnDisk, config: Sent2VecConfig, path: Path) -> None:
         self.text, self.config, self._checkpoint = text, config, CheckpointFile(path)
@@ -57,7 +69,7 @@ class Loop:
         initial, order, draws = (np.random.default_rng(seed) for seed in seeds)
         counts = np.append(text.words.counts, text.words.lines)
         table, keep = negative_table(counts, order), text.words.keep(config)
-        # With almost no targets all vectors would stay random.
+        # If hardly any word is predicted, all vectors stay random.
         expected = (config.epochs or 1) * float(text.words.counts @ np.minimum(keep, 1))
         if expected < 1:
             threshold = config.threshold_for(text.words.tokens)
@@ -68,7 +80,7 @@ class Loop:
             )
         self._sampling = Sampling(keep, table, config.negatives, config.dropped_ngrams or 0, config.l1)
         random = draws.integers(2**64, size=config.threads, dtype=np.uint64)
-        # The threads walk through the table from places far apart.
+        # Threads begin in the table of negatives far apart from one another.
         cursors = np.arange(config.threads) * len(table) // config.threads
         self._workers = [
             Worker(random[index : index + 1], cursors[index : index + 1], np.zeros(self._rows, np.int32))
@@ -78,16 +90,17 @@ class Loop:
 
     @property
     def _rows(self) -> int:
+        """Number of rows of the context: those of words and of n-gram buckets."""
         return len(self.text.words.names) + len(self.text.hashes)
 
     @property
     def inputs(self) -> np.ndarray:
-        """Rows of the context [row, dimension], float32: placeholder, words, n-grams."""
+        """Rows of the context [row, dimension], float32: the placeholder, the words, the n-grams."""
         return self._tables["inputs"]
 
     @property
     def outputs(self) -> np.ndarray:
-        """Rows of targets and negatives [word, dimension], float32; the last is the end of a line."""
+        """Rows of targets and negatives [word, dimension], float32; the last one is the end of a line."""
         return self._tables["outputs"]
 
     def _begin(self, generator: np.random.Generator) -> dict[str, np.ndarray]:
@@ -103,7 +116,7 @@ class Loop:
         return {"inputs": inputs, "outputs": outputs}
 
     def run(self) -> Sent2VecHistory:
-        """Train to the end, from the last checkpoint if there is one."""
+        """Train to the end, from the last checkpoint if there is one, and return the course of the run."""
         epochs = self.config.epochs or 1
         model, total = self._model(), epochs * self.text.known
         with (
@@ -126,6 +139,7 @@ class Loop:
         return self.course
 
     def _model(self) -> Tables:
+        """Return the tables and settings that the compiled loops need."""
         hashes, first = self.text.hashes, len(self.text.words.names)
         row_of = np.zeros(self.config.buckets if self.config.ngrams > 1 else 1, np.int32)
         row_of[hashes] = np.arange(first, first + len(hashes))
@@ -137,16 +151,23 @@ class Loop:
             row_of,
             placeholder=context in ("placeholder", "program"),
             placeholder_ngrams=context == "program",
-            # The number of words on either side of a target is drawn from 1 to this.
+            # The number of words on either side of a target is drawn from 1 to this number.
             window=5 if context == "cbow" else 0,
         )
 
     def _train(self, block: Block, model: Tables, pool: ThreadPoolExecutor, total: int) -> float:
-        """Train on a block; returns the mean loss of its targets."""
+        """Train on a block of sentences, and return the mean loss of its targets.
+
+        Args:
+            block: The sentences.
+            model: The tables.
+            pool: The threads.
+            total: Number of words that the whole run reads, for the learning rate.
+        """
         bounds, config = block.bounds, self.config
         done = self._epoch * self.text.known + block.first
         rates = config.learning_rate * (1 - (done + bounds[:-1]) / total)
-        # Each thread gets about as many words.
+        # Cut the block so that each thread gets about the same number of words.
         cuts = np.searchsorted(bounds, np.arange(1, config.threads) * bounds[-1] // config.threads)
         cuts = np.concatenate([[0], cuts, [len(bounds) - 1]])
         train = train_windows if model.window else train_sentences
@@ -157,7 +178,7 @@ class Loop:
         results = [part.result() for part in parts]
         loss, targets = sum(loss for loss, _ in results), sum(targets for _, targets in results)
         if not math.isfinite(loss):
-            # It is of no use, and must not keep a run with another rate from the folder.
+            # The checkpoint is of no use, and would keep a run with another rate out of the work folder.
             self._checkpoint.path.unlink(missing_ok=True)
             raise InputError(
                 f"the loss is {loss} after {counted(self.course.words, 'word')}: the weights grew beyond all bounds; "
@@ -167,6 +188,7 @@ class Loop:
         return loss / max(targets, 1)
 
     def _save(self) -> None:
+        """Write a checkpoint: the tables, and the state of the run and of each thread."""
         state = {
             "epoch": self._epoch,
             "sentence": self._sentence,
@@ -177,13 +199,14 @@ class Loop:
         self._checkpoint.write(self._tables, state)
 
     def _restore(self) -> dict[str, np.ndarray] | None:
+        """Read the tables of the checkpoint, and continue from its state; None if there is none."""
         found = self._checkpoint.read("np")
         if found is None:
             return None
         tables, state = found
         width = self.config.dimension
         shapes = {"inputs": (self._rows, width), "outputs": (len(self.text.words.names) + 1, width)}
-        # The kernels do not look where a table ends.
+        # The compiled loops do not check bounds, so tables of other sizes would corrupt memory.
         if {name: table.shape for name, table in tables.items()} != shapes:
             raise InputError(
                 f"{self._checkpoint.path} is of other text; remove it and run again, from the start",

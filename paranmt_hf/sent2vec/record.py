@@ -19,11 +19,11 @@ class Sent2VecHistory:
     """The course of a run.
 
     Attributes:
-        losses: Number of words read, and the mean loss of a target since the entry before.
+        losses: Points of the curve: number of words read, and the mean loss of a target since the point before.
         words: Number of words read.
         targets: Number of words predicted.
         total: Sum of their losses.
-        seconds: Time spent training.
+        seconds: Time spent training, in seconds.
     """
 
     losses: list[tuple[int, float]] = field(default_factory=list)
@@ -33,7 +33,7 @@ class Sent2VecHistory:
     seconds: float = 0.0
 
     def add(self, words: int, targets: int, loss: float) -> None:
-        """Add a number of words, of their targets, and the sum of their losses."""
+        """Add a block of sentences: its number of words, its number of targets, and the sum of their losses."""
         self.words += words
         self.targets += targets
         self.total += loss
@@ -48,7 +48,12 @@ class Sent2VecHistory:
 
 @dataclass(frozen=True)
 class Sent2VecSettings:
-    """Everything that determines a model: resolved settings, and the identity of each source, with checksums."""
+    """Everything that determines a model.
+
+    Attributes:
+        sent2vec: The settings, resolved.
+        data: The identity of each source of text, with checksums.
+    """
 
     sent2vec: Sent2VecConfig
     data: list[dict[str, Any]]
@@ -59,16 +64,16 @@ class Sent2VecRecord(Record):
     """The content of the `sent2vec.json` of an encoder.
 
     Attributes:
-        sources: Names of what was read, without folders.
-        datasets: Ids of datasets on the Hub among them.
+        sources: Names of the sources of text, without folders.
+        datasets: Ids of the datasets on the Hub among them.
         sentences: Number of sentences with at least two known words.
         words: Number of words with a vector.
         ngrams: Number of buckets of n-grams with a vector.
         known: Number of known words in these sentences.
-        threshold: t of the subsampling.
+        threshold: The threshold t of the subsampling.
         course: The course of the run.
         dimension: Dimensions of a vector.
-        parameters: Number of weights of the model, without the output vectors.
+        parameters: Number of weights of the encoder, without the output vectors.
     """
 
     FILE: ClassVar[str] = "sent2vec.json"
@@ -88,7 +93,7 @@ class Sent2VecRecord(Record):
 
 
 def sent2vec_values(training: Sent2VecRecord, folder: Path) -> dict[str, Any]:
-    """Values of the card; see `encoder_values` of `training/card.py`."""
+    """Return the values of the card of a trained encoder; see `encoder_values` of `training/card.py`."""
     return {
         "made": "sent2vec",
         "record": {**training.to_json(), "course": {"targets": training.course.targets}},
@@ -101,6 +106,7 @@ def sent2vec_values(training: Sent2VecRecord, folder: Path) -> dict[str, Any]:
 
 
 def _command(training: Sent2VecRecord) -> str:
+    """Return the command that trained an encoder, for its card, with paths shortened to names."""
     words = ["paranmt train-sent2vec", *(shlex.quote(" ".join(name.split())) for name in training.sources)]
     columns = [str(source.get("columns", {}).get("sentence", "")) for source in training.settings.data]
     if columns and all(columns) and set(columns) != {"reference", "translation"}:

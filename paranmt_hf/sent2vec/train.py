@@ -1,4 +1,4 @@
-"""`paranmt train-sent2vec`: sentences in, an encoder out. Sent2Vec (Pagliardini, Gupta and Jaggi 2018)."""
+"""Train an encoder on sentences, `paranmt train-sent2vec`: Sent2Vec (Pagliardini, Gupta and Jaggi 2018)."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from paranmt_hf.sent2vec.corpus import TextOnDisk
 
 logger = logging.getLogger(__name__)
-# In the work folder.
+# Names in the work folder.
 TEXT, CHECKPOINT = "text", "checkpoint.safetensors"
-# Words of text below which similarities of unrelated sentences are mostly noise.
+# With fewer words of text the similarities of unrelated sentences are mostly noise, so a warning is shown.
 FEW_WORDS = 10_000_000
 
 
 class TrainedSent2Vec(EncoderResult[Sent2VecRecord]):
-    """A model that was trained on sentences."""
+    """The result of `paranmt train-sent2vec`: an encoder."""
 
     def summary(self) -> str:
-        """Size, speed and loss in a few lines."""
+        """Return lines about the encoder's size, the speed of training, and its loss."""
         record, course, folder = self.record, self.record.course, shown_path(self.folder)
         state = "" if self.fresh else " (was trained already)"
         rows = counted(record.words, "word")
@@ -93,7 +93,15 @@ def train_sent2vec(
 def _train(
     sources: SentenceSources, settings: Sent2VecSettings, work: Path, folder: Path, name: str
 ) -> Sent2VecRecord:
-    """Read the text, unless an earlier run did; train; write the model, its card and its figure."""
+    """Read the text, unless an earlier run did, train, and write the encoder with its card and picture.
+
+    Args:
+        sources: The text.
+        settings: Everything that determines the encoder.
+        work: The work folder.
+        folder: Folder of the encoder.
+        name: Name of the encoder, for its card.
+    """
     from paranmt_hf.encoders.row_file import RowFile
     from paranmt_hf.sent2vec.corpus import read_corpus
     from paranmt_hf.sent2vec.loop import Loop
@@ -107,12 +115,12 @@ def _train(
     loop = Loop(text, config, work / CHECKPOINT)
     course, parameters, rows = loop.run(), int(loop.inputs.size), folder / "rows"
     stock = config.ngrams == 1 and config.cut == "words"
-    # The placeholder's row becomes that of unknown words, which add nothing.
+    # Row 0 was that of the placeholder. In the encoder it is that of unknown words, which add nothing.
     loop.inputs[0] = 0
     with RowFile(rows, len(loop.inputs), loop.inputs.shape[1], "float32", None if stock else text.hashes) as file:
         for start in range(0, len(loop.inputs), 10_000):
             file.write(loop.inputs[start : start + 10_000])
-    # The tables leave the memory before the libraries that save encoders come into it.
+    # Free the memory of the tables before the libraries that save encoders are imported.
     del loop
     save_around_rows(rows, folder, text.words.names, config.ngrams, config.buckets, text.hashes, config.cut)
     record = Sent2VecRecord(
@@ -136,6 +144,7 @@ def _train(
 
 
 def _read_text(sources: SentenceSources, folder: Path, config: Sent2VecConfig) -> TextOnDisk:
+    """Read the text into an empty folder."""
     from paranmt_hf.sent2vec.corpus import write_corpus
 
     shutil.rmtree(folder, ignore_errors=True)
@@ -146,7 +155,7 @@ def _read_text(sources: SentenceSources, folder: Path, config: Sent2VecConfig) -
     except WriteError:
         raise
     except InputError as error:
-        # What was dropped may be why too little is left.
+        # Say what was dropped, because that may be why too little text is left.
         raise InputError(f"{error} ({report.describe()})" if report.dropped else str(error)) from None
     logger.info(report.describe())
     return text
@@ -162,10 +171,19 @@ def save_around_rows(
     cut: str,
     precision: str = "float32",
 ) -> None:
-    """Write an encoder into a folder, its weights from a file of rows [word or n-gram, dimension] (`RowFile`).
+    """Write an encoder into a folder, with weights that a `RowFile` holds.
 
-    The first of the words is unknown words. N-grams of at most `order` words are hashed into buckets, of which
-    `hashes` have a row, ascending. Words alone, split as in WORD, give a WORD model.
+    Words without n-grams, cut as by WORD, make an encoder of the family WORD, all others one of Sent2Vec.
+
+    Args:
+        rows: File of the rows [word or n-gram, dimension]; it is moved into the folder.
+        folder: Folder of the encoder.
+        units: The words; the first stands for unknown ones.
+        order: Number of words of the longest n-grams.
+        buckets: Number of buckets that n-grams are hashed into.
+        hashes: The buckets that have a row, ascending.
+        cut: How text is cut into words: `words` or `blanks`.
+        precision: How the rows are stored.
     """
     import torch
 
@@ -174,7 +192,7 @@ def save_around_rows(
     from paranmt_hf.encoders.saving import save
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
-    # Of one dimension, until the weights are put into place.
+    # Weights of one dimension, which are replaced by the file of rows at the end.
     frame = torch.zeros(len(units) + len(hashes), 1)
     module: WordEmbedding | NgramEmbedding
     if order == 1 and cut == "words":

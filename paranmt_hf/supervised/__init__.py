@@ -1,1 +1,1 @@
-"""Encoders trained for a task."""
+"""Models for a supervised task: an encoder, and a classifier over its vectors."""

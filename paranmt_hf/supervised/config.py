@@ -21,10 +21,9 @@ Way = Literal["scratch", "initialised", "regularised", "fixed"]
 Width = Annotated[int, Range(at_least=1, at_most=10_000)]
 Weight = Annotated[float, Range(at_least=0, at_most=1_000_000)]
 
-# Folder of the head of a model for a task, and its files.
+# Folder of the head inside that of a model, and the files in it.
 HEAD_FOLDER, CONFIG_FILE, WEIGHTS_FILE = "head", "head.json", "model.safetensors"
-# In the work folder.
-CHECKPOINT = "checkpoint.safetensors"
+CHECKPOINT = "checkpoint.safetensors"  # Name of the checkpoint in the work folder
 HEAD = Group("head", "Widths of the layers over sentence vectors.")
 OPTIMIZATION = Group("optimization", "How steps are made.")
 PENALTIES = Group("penalties", "What holds parameters back (equation 2).")
@@ -71,7 +70,14 @@ class SuperviseConfig(Settings):
     seed: Seed = 1
 
     def resolved(self, *, start: bool) -> SuperviseConfig:
-        """Fill in missing settings; `start` is whether there is an initial encoder."""
+        """Return these settings with missing ones filled in.
+
+        Args:
+            start: Whether there is an encoder to start from.
+
+        Raises:
+            InputError: The way does not fit the start, or another setting does not fit the way.
+        """
         way: Way = self.way or ("regularised" if start else "scratch")
         from_scratch, fixed = way == "scratch", way == "fixed"
         unused = "`way` scratch starts without an encoder; leave out `init_from`"
@@ -102,7 +108,12 @@ class SuperviseConfig(Settings):
 
 @dataclass(frozen=True)
 class Epoch:
-    """A pass over the training items: mean loss of its steps, and the main score on the development items."""
+    """A pass over the training items.
+
+    Attributes:
+        loss: Mean loss of its steps.
+        development: Main score on the development items after it.
+    """
 
     loss: float
     development: float
@@ -114,7 +125,7 @@ class SupervisedSettings:
 
     Attributes:
         training: The task and how it is trained, resolved.
-        encoder: The encoder before training: its settings, or the checksum of the one that it starts from.
+        encoder: The encoder before training: its settings, or the checksum of the encoder that it starts from.
         data: Checksum of the task's items.
     """
 
@@ -128,14 +139,16 @@ class SupervisedRecord(Record):
     """The content of `supervised.json`.
 
     Attributes:
-        settings: What determines the model.
-        inputs: Names of the encoder or of the file of word vectors that it started from.
-        items: Number of items of each part.
-        figures: Figures of `dev` and `test`: `accuracy`, or of SICK-R `pearson`, `spearman` and `mse`.
+        settings: Everything that determines the model.
+        inputs: Name of the encoder (`init_from`) or of the file of word vectors (`vectors`) that it started from.
+        items: Number of items of each part of the task.
+        figures: Figures of the parts `dev` and `test`: `accuracy`, or of a similarity task `pearson`, `spearman` and
+            `mse`.
         epochs: The course of the run.
         best_epoch: The epoch whose weights these are, from 1.
         dimension: Size of a sentence vector.
-        parameters: Number of weights that were trained, those of tables only where the task's sentences have rows.
+        parameters: Number of weights that were trained; of tables, only the rows of units in the task's sentences
+            count.
         unknown: Share of the training sentences' units without a row of their own, in [0, 1].
         notes: Sentences that a reader of the figures must know.
     """
@@ -155,15 +168,20 @@ class SupervisedRecord(Record):
     notes: list[str]
 
     def table(self) -> str:
-        """The scores as a table for a terminal."""
+        """Return the figures as a table for a terminal, and the notes."""
         rows = figure_rows(self.figures, self.items)
         return "\n".join([text_table(["Part", "Items", *self.figures["test"]], rows), *self.notes])
 
 
 def figure_rows(figures: Mapping[str, Mapping[str, float]], items: Mapping[str, int]) -> list[list[str]]:
-    """Rows of a table of figures; correlations and accuracies times 100, as in the paper."""
+    """Return the rows of a table of figures; correlations and accuracies are times 100, as in the paper.
+
+    Args:
+        figures: Figures of each part of the task.
+        items: Number of items of each part.
+    """
     return [
         [part, f"{items[part]:,}"]
-        + [f"{value:.3f}" if name == "mse" else percent(value) for name, value in own.items()]
-        for part, own in figures.items()
+        + [f"{value:.3f}" if name == "mse" else percent(value) for name, value in values.items()]
+        for part, values in figures.items()
     ]

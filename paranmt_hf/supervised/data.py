@@ -1,4 +1,4 @@
-"""Supervised tasks: the items of SentEval's folders, and the STS benchmark with its training part; their figures."""
+"""The items of supervised tasks, from SentEval's folders or the STS benchmark, and the figures of predictions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.sts_data import read_benchmark
 from paranmt_hf.evaluation.transfer_data import JUDGEMENTS, TaskPart, TransferTask, read_tasks
 
-# The subset of the STS benchmark that a task has (ParaNMT-50M, table 16); its other parts are filtered too.
+# The subset of the STS benchmark that each of its tasks uses, in all three parts (ParaNMT-50M, table 16); None for
+# all.
 BENCHMARK: Mapping[str, str | None] = {
     "STSB": None,
     "STSB-captions": "captions",
     "STSB-no-captions": "no captions",
 }
-# What the classes of a similarity task count as; a score is their expectation.
+# The score that each class of a similarity task stands for. A prediction is the expectation of these scores.
 VALUES: Mapping[str, Sequence[int]] = {"SICK-R": range(1, 6), **dict.fromkeys(BENCHMARK, range(6))}
 CLASSES: Mapping[str, Sequence[str]] = {
     **{task: list(map(str, values)) for task, values in VALUES.items()},
@@ -57,12 +58,21 @@ def read_task(folder: str | Path, name: str) -> TransferTask:
 
 
 def measure_of(task: str) -> str:
-    """Name of the figure of a task that decides between models."""
+    """Return the name of the figure that decides between models for a task."""
     return "pearson" if task in VALUES else "accuracy"
 
 
 def figures_of(task: str, shares: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """Scores of probabilities [item, class] against labels [item]; that of `measure_of` selects the epoch."""
+    """Compute the figures of predictions for a task, by name; `measure_of` names the main one.
+
+    Args:
+        task: Name of the task.
+        shares: Probability of each class [item, class].
+        labels: Score or class of each item [item].
+
+    Raises:
+        DivergedError: A correlation cannot be computed, because training has diverged.
+    """
     if task not in VALUES:
         return {"accuracy": float(np.mean(shares.argmax(axis=1) == labels))}
     scores = shares @ np.array(VALUES[task])

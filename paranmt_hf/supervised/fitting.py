@@ -1,4 +1,4 @@
-"""Training of a head, and of the encoder below it: PARAGRAM-PHRASE (arXiv:1511.08198), section 4.4, equation 2."""
+"""Train a head, and the encoder below it: PARAGRAM-PHRASE (arXiv:1511.08198), section 4.4, equation 2."""
 
 from __future__ import annotations
 
@@ -31,12 +31,16 @@ from paranmt_hf.util.records import as_json, from_json
 from paranmt_hf.util.wording import counted
 
 logger = logging.getLogger(__name__)
-# From probabilities [item, class] to the figure that decides which epoch is kept; higher is better.
+# Computes, from probabilities [item, class], the figure that decides which epoch is kept; higher is better.
 Measure = Callable[[np.ndarray], float]
 
 
 class FixedVectors:
-    """Constant vectors [sentence, dimension]."""
+    """Sentence vectors that training does not change, in place of an encoder.
+
+    Args:
+        matrix: Vectors of all sentences [sentence, dimension].
+    """
 
     parameters: Sequence[nn.Parameter] = ()
 
@@ -44,27 +48,30 @@ class FixedVectors:
         self._matrix = matrix
 
     def pulls(self, config: SuperviseConfig) -> list[Pull]:
-        """Penalties: none."""
+        """Return the penalties on the vectors: none."""
         return []
 
     def trained_vectors(self, sentences: np.ndarray) -> torch.Tensor:
-        """Vectors of sentences [sentence] in training mode: [sentence, dimension], with gradients."""
+        """Return the vectors of sentences [sentence] for a training step [sentence, dimension]; see `vectors`.
+
+        If an encoder is trained, they have gradients.
+        """
         return self.vectors(sentences)
 
     def vectors(self, sentences: np.ndarray) -> torch.Tensor:
-        """Vectors of sentences [sentence] in evaluation mode: [sentence, dimension], without gradients."""
+        """Return the vectors of sentences [sentence] for predictions: [sentence, dimension], without gradients."""
         return self._matrix[torch.from_numpy(sentences)]
 
 
 class TrainedEncoder:
     """An encoder under training, over sentences that were converted to rows once.
 
-    Only the rows of the sentences' units are kept in its tables meanwhile. The others have no gradient and no penalty
-    (tables are pulled back to where they began), so the result is the same, and steps are faster.
+    During training its tables have only the rows of units in the sentences. Other rows would have no gradient and no
+    penalty (tables are pulled back to where they began), so the result is the same, and steps are faster.
 
     Args:
-        model: The encoder; `put_back` makes it whole again.
-        parts: Its encoders.
+        model: The encoder; `put_back` gives it its complete tables again.
+        parts: The parts of the encoder.
         bags: All sentences as rows, for each kind of unit.
         freeze_words: Whether word embeddings are not trained.
     """
@@ -75,12 +82,12 @@ class TrainedEncoder:
         self._model, self._parts = model, parts
         self._used: dict[str, np.ndarray] = {}
         self._bags: dict[str, Bags] = {}
-        for name, own in bags.items():
+        for name, units in bags.items():
             # Row 0 keeps its place: it is for unknown units, and sequences are padded with it.
-            self._used[name] = np.union1d([0], own.rows)
-            rows = np.searchsorted(self._used[name], own.rows).astype(np.int32)
-            self._bags[name] = Bags(rows, own.offsets)
-        self._lengths = np.max([np.diff(own.offsets) for own in bags.values()], axis=0)
+            self._used[name] = np.union1d([0], units.rows)
+            rows = np.searchsorted(self._used[name], units.rows).astype(np.int32)
+            self._bags[name] = Bags(rows, units.offsets)
+        self._lengths = np.max([np.diff(units.offsets) for units in bags.values()], axis=0)
         self._whole = [part.table.weight.data for part in parts]
         self._tables: list[nn.Parameter] = []
         for part, weight in zip(parts, self._whole, strict=True):
@@ -95,12 +102,12 @@ class TrainedEncoder:
 
     @property
     def parameters(self) -> list[nn.Parameter]:
-        """The weights that are trained."""
+        """The weights that are trained: tables, and compositional parameters."""
         dense = [weight for part in self._parts for weight in part.weights]
         return [*self._tables, *dense]
 
     def pulls(self, config: SuperviseConfig) -> list[Pull]:
-        """Penalties: half of lambda_w on tables, of lambda_c on compositional parameters."""
+        """Return the penalties: half of lambda_w on tables, and half of lambda_c on compositional parameters."""
         pulls = towards_initial(self._tables, (config.lambda_w or 0.0) / 2)
         for part in self._parts:
             initial = config.way == "regularised" or part.family.centre == "initial"
@@ -115,7 +122,7 @@ class TrainedEncoder:
 
     @torch.no_grad()
     def vectors(self, sentences: np.ndarray) -> torch.Tensor:
-        """See `FixedVectors`; sorted by length, so that little is computed for padding."""
+        """See `FixedVectors`; sentences are sorted by length, so that little is computed for padding."""
         self._model.eval()
         order = np.argsort(-self._lengths[sentences], kind="stable")
         ordered = sentences[order]
@@ -124,12 +131,13 @@ class TrainedEncoder:
         return torch.cat(list(blocks))[torch.from_numpy(np.argsort(order))]
 
     def _forward(self, sentences: np.ndarray) -> torch.Tensor:
+        """Encode sentences, given by position [sentence], into vectors [sentence, dimension]."""
         bags = [self._bags[part.unit_kind].take(sentences) for part in self._parts]
         vectors: torch.Tensor = self._model(encoder_features(self._parts, bags))["sentence_embedding"]
         return vectors
 
     def put_back(self) -> None:
-        """Restore the complete encoder, including its trained rows."""
+        """Give the encoder its complete tables, with the trained rows in them."""
         for part, weight in zip(self._parts, self._whole, strict=True):
             weight[torch.from_numpy(self._used[part.unit_kind])] = part.table.weight.data
             part.table.weight = nn.Parameter(weight)
@@ -142,11 +150,11 @@ Source = FixedVectors | TrainedEncoder
 
 @dataclass(frozen=True)
 class Items:
-    """The items of a part.
+    """The items of a part of a task, such as `train`.
 
     Attributes:
         sentences: Index of the sentence of each side [side, item], int64.
-        targets: The distribution over the classes that each item is to get [item, class], float32.
+        targets: The distribution over the classes that each item should get [item, class], float32.
     """
 
     sentences: np.ndarray
@@ -159,10 +167,10 @@ class Items:
 def fit_head(
     source: Source, head: Head, train: Items, dev: Items, config: SuperviseConfig, measure: Measure, folder: Path
 ) -> list[Epoch]:
-    """Train all epochs and restore the best one on the development items, the first of equals.
+    """Train all epochs, and restore the best one on the development items, the first of equals.
 
-    The result depends on the seed and not on the number of threads, of which one is used; nor on interruptions, after
-    which training continues from the last checkpoint.
+    The result depends on the seed and not on the number of threads, because one thread is used; nor on interruptions,
+    after which training continues from the last checkpoint.
 
     Args:
         source: What the vectors come from, with its initial weights.
@@ -170,8 +178,14 @@ def fit_head(
         train: Items to learn from.
         dev: Items that choose the epoch.
         config: The settings, resolved.
-        measure: The main figure of the development items' probabilities.
-        folder: For checkpoints.
+        measure: Computes the main figure from the probabilities of the development items.
+        folder: Folder of the checkpoint.
+
+    Returns:
+        All epochs, in order.
+
+    Raises:
+        DivergedError: A loss or a prediction is not finite.
     """
     fitting = _Fitting(source, head, train, config)
     kept = CheckpointFile(folder / CHECKPOINT)
@@ -182,28 +196,28 @@ def fit_head(
             loss = fitting.run_epoch()
             shares = probabilities(source, head, dev)
             if not np.isfinite(shares).all():
-                # What the last step did shows in no loss.
+                # The loss of a step is computed before its update, so the last update shows only here.
                 epoch = len(fitting.epochs) + 1
                 raise DivergedError(f"predictions after epoch {epoch} are not finite; lower `learning_rate`")
             fitting.end_epoch(Epoch(loss, measure(shares)))
             progress.advance_to(len(fitting.epochs), f"{fitting.epochs[-1].development:.3f} on the development items")
             if kept.is_due:
                 kept.write(*fitting.state())
-    # If the model cannot be written, nothing is lost.
+    # If writing the model fails, a later run continues from here.
     kept.write(*fitting.state())
     fitting.restore_best()
     return fitting.epochs
 
 
 class _Fitting:
-    """Training in progress; arguments as in `fit_head`."""
+    """A training in progress; arguments as in `fit_head`."""
 
     def __init__(self, source: Source, head: Head, train: Items, config: SuperviseConfig) -> None:
         self._source, self._head, self._train, self._config = source, head, train, config
         self._parameters = [*source.parameters, *head.parameters()]
-        # Of the two layers that classify; those of the projection are compositional.
+        # Parameters of the two layers that classify. Those of the projection count as compositional.
         classifying = [*head.hidden.parameters(), *head.output.parameters()]
-        # Before a checkpoint is read, because weights are pulled to where they began.
+        # Created before a checkpoint is read, because penalties pull weights to where they began.
         self._pulls = source.pulls(config) + towards_zero(classifying, config.lambda_s / 2)
         if head.project is not None:
             self._pulls += towards_zero(head.project.parameters(), config.lambda_c / 2)
@@ -218,7 +232,7 @@ class _Fitting:
         self._best: list[torch.Tensor] = []
 
     def run_epoch(self) -> float:
-        """Make the steps of an epoch; returns their mean loss."""
+        """Perform the steps of one epoch, and return their mean loss."""
         losses: list[float] = []
         size = self._config.batch_size
         order = np.random.default_rng([self._config.seed, len(self.epochs)]).permutation(len(self._train))
@@ -233,24 +247,27 @@ class _Fitting:
         return float(np.mean(losses))
 
     def _loss(self, items: np.ndarray) -> torch.Tensor:
-        """Mean KL divergence of the predictions from the targets; for single classes their negative log-likelihood."""
+        """Compute the mean KL divergence of the predictions from the targets.
+
+        For targets of a single class it is the negative log-likelihood.
+        """
         sentences = self._train.sentences[:, items]
         sides = self._source.trained_vectors(sentences.ravel()).float().chunk(len(sentences))
         return kl_div(self._head(*sides), self._train.targets[torch.from_numpy(items)], reduction="batchmean")
 
     def end_epoch(self, epoch: Epoch) -> None:
-        """Keep the weights of an epoch if they are the best."""
+        """Add an epoch to the course, and remember its weights if it is the best so far."""
         if epoch.development > max((earlier.development for earlier in self.epochs), default=-math.inf):
             self._best = [parameter.detach().clone() for parameter in self._parameters]
         self.epochs.append(epoch)
 
     def restore_best(self) -> None:
-        """Set the weights of the best epoch."""
+        """Set the parameters to the weights of the best epoch."""
         for parameter, value in zip(self._parameters, self._best, strict=True):
             parameter.data.copy_(value)
 
     def state(self) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-        """Tensors and JSON values of a checkpoint, at the end of an epoch."""
+        """Return the tensors and the JSON values of a checkpoint, at the end of an epoch."""
         tensors: dict[str, torch.Tensor] = {}
         states = self._optimizer.state_dict()["state"]
         for index, (parameter, best) in enumerate(zip(self._parameters, self._best, strict=True)):
@@ -278,8 +295,14 @@ class _Fitting:
 
 @torch.no_grad()
 def probabilities(source: Source, head: Head, part: Items) -> np.ndarray:
-    """Predict the classes of items with the weights as they are [item, class], float64."""
+    """Predict the probability of each class of items with the current weights [item, class], float64.
+
+    Args:
+        source: What the vectors come from.
+        head: The head.
+        part: The items.
+    """
     distinct, places = np.unique(part.sentences, return_inverse=True)
     vectors = source.vectors(distinct).float()
-    sides = [vectors[torch.from_numpy(own)] for own in places.reshape(part.sentences.shape)]
+    sides = [vectors[torch.from_numpy(side)] for side in places.reshape(part.sentences.shape)]
     return head(*sides).double().exp().numpy()

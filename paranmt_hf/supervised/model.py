@@ -32,15 +32,15 @@ from paranmt_hf.util.wording import counted
 
 @dataclass(frozen=True)
 class HeadConfig:
-    """Task, features and sizes of a head.
+    """The task, the classes and the sizes of a head.
 
     Attributes:
         task: The task that it was trained on.
         classes: Name of each class.
-        values: What each class counts as, where the prediction is the expectation of a number; else None.
-        sides: Sentences of an item: 1 or 2.
+        values: The score that each class stands for, where predictions are expectations of scores; else None.
+        sides: Number of sentences of an item: 1 or 2.
         dimension: Dimensions of a sentence vector.
-        projection: Dimensions that a linear layer maps it to first, if there is one.
+        projection: Dimensions that a linear layer maps it to first; None for no such layer.
         hidden: Width of the sigmoid layer.
     """
 
@@ -56,11 +56,11 @@ class HeadConfig:
 class Head(nn.Module):
     """A sigmoid layer and a softmax over features of sentence vectors.
 
-    Of two sentences with vectors u and v the features are |u - v| and u * v, of one it is u. `projection` maps vectors
-    linearly to another width first (table 6).
+    For two sentences with the vectors u and v the features are |u - v| and u * v, for one sentence its vector u. With
+    `projection`, a linear layer first maps the vectors to another width (table 6).
 
     Args:
-        config: Its layers.
+        config: Sizes of its layers, and its classes.
     """
 
     def __init__(self, config: HeadConfig) -> None:
@@ -72,7 +72,7 @@ class Head(nn.Module):
         self.output = nn.Linear(config.hidden, len(config.classes))
 
     def forward(self, *sides: torch.Tensor) -> torch.Tensor:
-        """Predict.
+        """Predict the classes of items.
 
         Args:
             sides: Sentence vectors [item, dimension], one tensor for each side.
@@ -88,7 +88,7 @@ class Head(nn.Module):
         return logits.log_softmax(dim=1)
 
     def save(self, folder: Path) -> None:
-        """Write the configuration as JSON and the weights as safetensors, into `head` of a model's folder."""
+        """Write the configuration as JSON and the weights as safetensors, into the folder `head` inside `folder`."""
         inner = folder / HEAD_FOLDER
         inner.mkdir()
         (inner / CONFIG_FILE).write_text(
@@ -99,10 +99,14 @@ class Head(nn.Module):
 
     @classmethod
     def load(cls, folder: Path) -> Head:
-        """Read what `save` wrote."""
+        """Read what `save` wrote.
+
+        Raises:
+            InputError: A file is missing or damaged, or a weight is not finite.
+        """
         path = folder / HEAD_FOLDER / CONFIG_FILE
         config = from_json(HeadConfig, read_json(path, "the folder of a model made by `paranmt supervise`"), path)
-        # Without memory until the weights are there: a damaged configuration may name any width.
+        # On the device `meta` it takes no memory until weights are loaded: a damaged configuration may name any width.
         with torch.device("meta"):
             head = cls(config)
         weights = path.with_name(WEIGHTS_FILE)
@@ -118,14 +122,19 @@ class Head(nn.Module):
 
 
 def new_head(config: HeadConfig, seed: int) -> Head:
-    """Create a head with random weights."""
+    """Create a head with random weights, which the seed determines."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return Head(config)
 
 
 class SupervisedModel(PushedFromFolder):
-    """A sentence encoder and a head, which predict scores or classes of sentences or of pairs of sentences."""
+    """A sentence encoder and a head, which predict scores or classes of sentences or of pairs of sentences.
+
+    Args:
+        encoder: The encoder.
+        head: The head, for vectors of its dimension.
+    """
 
     def __init__(self, encoder: SentenceEncoder, head: Head) -> None:
         width = encoder.get_embedding_dimension()
@@ -137,25 +146,26 @@ class SupervisedModel(PushedFromFolder):
         self.encoder, self.head = encoder, head
 
     def predict(self, sentences: Iterable[str], others: Iterable[str] | None = None) -> np.ndarray:
-        """Predict the score, as an expectation, or the name of the likeliest class.
+        """Predict the score of each item, or the name of its most probable class.
 
         Args:
             sentences: Sentences [item].
             others: The second sentences [item] of a task about pairs.
 
         Returns:
-            Scores [item], float64, of SICK-R in [1, 5]; or names of classes [item].
+            For a similarity task scores [item], float64, such as SICK-R's in [1, 5]; for others names of classes
+            [item].
         """
-        found = self.probabilities(sentences, others)
+        shares = self.probabilities(sentences, others)
         if self.head.config.values is not None:
-            return found @ np.array(self.head.config.values)
-        return np.array(self.head.config.classes)[found.argmax(axis=1)]
+            return shares @ np.array(self.head.config.values)
+        return np.array(self.head.config.classes)[shares.argmax(axis=1)]
 
     def probabilities(self, sentences: Iterable[str], others: Iterable[str] | None = None) -> np.ndarray:
         """Predict the probability of each class; arguments as in `predict`.
 
         Returns:
-            Probabilities [item, class], float64; the classes' names are `head.config.classes`.
+            Probabilities [item, class], float64; the names of the classes are `head.config.classes`.
         """
         sides = [list_of_texts(sentences, "sentences")]
         if others is not None:
@@ -167,7 +177,7 @@ class SupervisedModel(PushedFromFolder):
         refuse(len(sides[0]) != len(sides[-1]), f"expected as many first as second sentences, got {sizes}")
         if not sides[0]:
             return np.empty((0, len(config.classes)))
-        # Each sentence once: one sentence is often compared with many.
+        # Encode each distinct sentence once, because one is often compared with many.
         places: dict[str, int] = {}
         rows = []
         for side in sides:
@@ -179,7 +189,7 @@ class SupervisedModel(PushedFromFolder):
         return shares.double().exp().numpy()
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write the encoder as a sentence-transformers model, and the head into `head` there."""
+        """Write the encoder as a sentence-transformers model, and the head into the folder `head` inside it."""
         folder = Path(folder)
         save(self.encoder, folder)
         self.head.save(folder)
@@ -193,7 +203,7 @@ class SupervisedModel(PushedFromFolder):
             revision: Branch, tag or commit on the Hub.
         """
         model = locate(name, revision)
-        # First, because any encoder has a folder that loads, but not any has a head.
+        # Load the head first: an encoder without a head would load, and the error is about the head.
         head = Head.load(model.folder)
         found = cls(load(model, device="cpu"), head)
         found.files = model

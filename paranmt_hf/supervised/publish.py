@@ -1,4 +1,4 @@
-"""Publishing models for a task: the encoder, its head, and a card with the figures of the record."""
+"""Publish models for a task: the encoder, its head, and a card with the figures of the record."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from paranmt_hf.supervised.model import SupervisedModel
 from paranmt_hf.training.publish import belongs_to_an_encoder, encoder_files
 from paranmt_hf.util.tables import markdown_table
 
-# What a model for a task has next to its encoder.
+# Files that a model for a task has besides those of its encoder.
 TASK_FILES = (SupervisedRecord.FILE, f"{HEAD_FOLDER}/{CONFIG_FILE}", f"{HEAD_FOLDER}/{WEIGHTS_FILE}")
 
 
 def _plan(folder: Path, about: About, results: Sequence[Any]) -> PublishPlan:
+    """Plan the publication of the model in a folder: its files, its card, and what is still missing."""
     record, head = SupervisedRecord.read(folder), SupervisedModel.from_pretrained(folder).head.config
     about, task = about.required(), record.settings.training.task
 
@@ -39,7 +40,11 @@ def _plan(folder: Path, about: About, results: Sequence[Any]) -> PublishPlan:
 
 
 def supervised_card(values: Mapping[str, Any]) -> str:
-    """Render the card of a model for a task."""
+    """Render the card of a model for a task.
+
+    Args:
+        values: Values of the template, as `values` of a `PublishPlan` gives them.
+    """
     record = values["record"]
     license, figures = License.parse(values["license"], listed=False), record["figures"]
     header = {

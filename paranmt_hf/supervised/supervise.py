@@ -1,4 +1,4 @@
-"""`paranmt supervise`: an encoder, and a classifier over its vectors, for similarity, entailment or sentiment.
+"""Train a model for a task, `paranmt supervise`: similarity, entailment or sentiment.
 
 PARAGRAM-PHRASE (Wieting et al. 2016, arXiv:1511.08198), section 4.4, tables 5 and 6.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Supervised(Result[SupervisedRecord]):
-    """A model for a task."""
+    """The result of `paranmt supervise`: a model for a task."""
 
     def load(self) -> SupervisedModel:
         """Load the model."""
@@ -31,7 +31,7 @@ class Supervised(Result[SupervisedRecord]):
         return SupervisedModel.from_pretrained(self.folder)
 
     def summary(self) -> str:
-        """The task, and the figures of the model."""
+        """Return lines about the task and the training, and a table of figures."""
         record, training = self.record, self.record.settings.training
         state = "" if self.fresh else " (was trained already)"
         folder = shown_path(self.folder)
@@ -73,7 +73,7 @@ def supervise(
         encoder = replace(encoder, init_from=init_from)
     sources = [locate(encoder.init_from).folder] if encoder.init_from else []
     out = result_folder(out, SupervisedRecord, sources=sources)
-    # Imports torch.
+    # Imported here, because it imports torch.
     from paranmt_hf.supervised.task import resolve_task, train_task
 
     setup = resolve_task(data, config, encoder)

@@ -1,4 +1,4 @@
-"""Training for a supervised task: its items, the encoder, the head, and their scores."""
+"""Train a model for a supervised task, from the items of the task to the record of the model."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class TaskSetup:
         config: The settings, resolved.
         task: The task's items.
         encoder: The encoder's settings, resolved.
-        start: The encoder to start from, if there is one.
-        vectors: The file of word vectors, if there is one.
+        start: The encoder to start from; None for a new one.
+        vectors: The file of word vectors to start from; None for none.
     """
 
     config: SuperviseConfig
@@ -55,14 +55,23 @@ class TaskSetup:
 
     @property
     def inputs(self) -> dict[str, str]:
-        """Names of the inputs, without folders."""
+        """Names of the encoder or of the file of word vectors that the run starts from, without folders."""
         if self.encoder.init_from:
             return {"init_from": plain_name(self.encoder.init_from)}
         return {"vectors": self.vectors.name} if self.vectors else {}
 
 
 def resolve_task(data: str | Path, config: SuperviseConfig, encoder: EncoderConfig) -> TaskSetup:
-    """Read the items of a task, and find the initial encoder."""
+    """Read the items of a task, find the initial encoder, and fill in all settings.
+
+    Args:
+        data: Folder of the task.
+        config: The task, and how it is trained.
+        encoder: Settings of the encoder, or the name of the one to start from.
+
+    Raises:
+        InputError: All items of a part have the same label, or the settings do not fit together.
+    """
     config = config.resolved(start=encoder.init_from is not None)
     task = read_task(data, config.task)
     for name, part in task.parts.items():
@@ -75,7 +84,11 @@ def resolve_task(data: str | Path, config: SuperviseConfig, encoder: EncoderConf
 
 
 def train_task(setup: TaskSetup, work: Path) -> tuple[SupervisedModel, SupervisedRecord]:
-    """Train the head, and the encoder below it, with checkpoints in `work`; returns the model and its record."""
+    """Train the head, and the encoder below it, with a checkpoint in the folder `work`.
+
+    Returns:
+        The model and its record.
+    """
     config, task = setup.config, setup.task
     row_of: dict[str, int] = {}
     items = {name: _items(task.name, part, row_of) for name, part in task.parts.items()}
@@ -112,7 +125,7 @@ def train_task(setup: TaskSetup, work: Path) -> tuple[SupervisedModel, Supervise
         epochs = fit_head(source, head, items["train"], items["dev"], config, measure, work)
         reached = {name: figures(name, probabilities(source, head, items[name])) for name in ("dev", "test")}
     except DivergedError:
-        # It is of no use, and must not keep a run with another rate from the folder.
+        # The checkpoint is of no use, and would keep a run with another rate out of the work folder.
         (work / CHECKPOINT).unlink(missing_ok=True)
         raise
     record = SupervisedRecord(
@@ -134,7 +147,13 @@ def train_task(setup: TaskSetup, work: Path) -> tuple[SupervisedModel, Supervise
 
 
 def _items(task: str, part: TaskPart, row_of: dict[str, int]) -> Items:
-    """Number the sentences of a part, new ones after those that have a number."""
+    """Convert a part of a task to items, and number its sentences.
+
+    Args:
+        task: Name of the task.
+        part: The part.
+        row_of: Number of each sentence so far; new sentences are added.
+    """
     sentences = [[row_of.setdefault(text, len(row_of)) for text in side] for side in part.sides]
     if task in VALUES:
         targets = target_distributions(part.labels, VALUES[task])
@@ -152,12 +171,16 @@ def new_encoder(setup: TaskSetup) -> SentenceEncoder:
 
 
 def _unknown_share(bags: Mapping[str, Bags], train: Items, setup: TaskSetup) -> float:
-    """Share of the training sentences' units that no encoder knows."""
+    """Compute the share of the training sentences' units that have no row of their own.
+
+    Raises:
+        InputError: No unit of them has one.
+    """
     known = units = 0
     for bag in bags.values():
-        own = bag.take(np.unique(train.sentences))
-        known += int(own.known.sum())
-        units += len(own.rows)
+        used = bag.take(np.unique(train.sentences))
+        known += int(used.known.sum())
+        units += len(used.rows)
     name = setup.inputs.get("init_from", setup.encoder.model)
     refuse(
         not known,

@@ -1,1 +1,1 @@
-"""What a word token, a character trigram and an n-gram is; the same over columns; word vectors."""
+"""Definitions of word tokens, character trigrams and n-grams, the same for whole columns, and word vectors."""

@@ -1,10 +1,13 @@
 """The definitions of word tokens and character trigrams that scores, encoders and statistics share.
 
-Words are lower-cased and cut the way of the Penn Treebank: the clitics `n't 's 'm 're 've 'll 'd` stand alone, every
-punctuation mark is a token of its own, except a full stop or comma between two digits. A typographic apostrophe
-(U+2019), an acute accent (U+00B4) and the letter apostrophe (U+02BC) count as a plain one; soft hyphens, zero-width
-blanks, word joiners and byte order marks count as nothing; a letter and its accent are one character (NFC). The
-definition is a pipeline of the `tokenizers` library, so that it can travel inside a model.
+Words are lower-cased and cut the way of the Penn Treebank: the clitics `n't 's 'm 're 've 'll 'd` stand alone, and
+every punctuation mark is a token of its own, except a full stop or comma between two digits. Before that,
+
+- a typographic apostrophe (U+2019), an acute accent (U+00B4) and the letter apostrophe (U+02BC) become a plain one;
+- soft hyphens, zero-width blanks, word joiners and byte order marks are removed;
+- a letter and its accent become one character (NFC).
+
+The definition is a pipeline of the `tokenizers` library, so that it can be part of a model.
 
 No rule looks across white space, so a chunk of text between blanks always gives the same tokens. The fast path for
 columns of sentences, `tokens.py`, depends on that. This file needs no package but `tokenizers`, because it is also put
@@ -21,16 +24,17 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 CLITICS = r"n't(?!\w)|'(?:s|m|re|ve|ll|d)(?!\w)"
 PUNCTUATION = r"[^\w\s.,]|_|(?<!\d)[.,]|[.,](?!\d)"
-# Prefix of a piece that continues a word; no word token begins with it. And the longest word that is cut into pieces.
+# Prefix of a piece that continues a word, with which no word token begins; and the number of characters of the longest
+# word that is cut into pieces.
 PIECE, LONGEST_CUT = "##", 100
-# On plain characters Python's expressions mean what those of `tokenizers` mean.
+# For ASCII characters, regular expressions mean the same in Python and in `tokenizers`.
 _PLAIN_CUTS = re.compile(f"({CLITICS}|{PUNCTUATION})")
 
 
 def word_normalizer() -> normalizers.Normalizer:
     """Build the first half of the pipeline: plain apostrophes, no invisible characters, NFC, lower case."""
-    # Each step costs the stock pipeline some of its speed, so the rest of `normal_form.py` is not part of it. The
-    # joiners of Persian and of Indic scripts are not invisible there.
+    # Each step makes the pipeline slower, so the other rules of `normal_form.py` are not part of it. The joiners of
+    # Persian and Indic scripts stay, because they are not invisible there.
     return normalizers.Sequence(
         [
             normalizers.Replace(Regex("[\u2019\u00b4\u02bc]"), "'"),
@@ -53,6 +57,7 @@ def word_pre_tokenizer() -> pre_tokenizers.PreTokenizer:
 
 @cache
 def _pipeline() -> tuple[normalizers.Normalizer, pre_tokenizers.PreTokenizer]:
+    """Build both halves of the pipeline, once."""
     return word_normalizer(), word_pre_tokenizer()
 
 
@@ -67,7 +72,7 @@ def words(text: str) -> list[str]:
 
 
 def cut_chunk(chunk: str) -> list[str]:
-    """Split a chunk of text without blanks into word tokens: equal to `words`, faster for plain characters."""
+    """Split a chunk of text without blanks into word tokens: as `words` does, but faster for ASCII characters."""
     if not chunk.isascii():
         return words(chunk)
     if chunk.isalnum():
@@ -81,15 +86,22 @@ def cut_chunk(chunk: str) -> list[str]:
 
 
 def is_piece(unit: str) -> bool:
-    """Whether a unit of a word vocabulary continues a word, such as `##ing`; none holds `#`, a token of its own."""
+    """Whether a unit of a word vocabulary is a piece that continues a word, such as `##ing`.
+
+    Since `#` is a token of its own, no word begins with `##`.
+    """
     return len(unit) > len(PIECE) and unit.startswith(PIECE) and "#" not in unit[len(PIECE) :]
 
 
 def rows_of_word(word: str, row_of: Mapping[str, int]) -> list[int]:
-    """Look up the row of a word, or else those of its pieces; row 0 if these do not make up the word.
+    """Look up the row of a word, or else the rows of its pieces; row 0 if the pieces do not make up the word.
 
-    From the left each piece is the longest one with a row, as in WordPiece (Wu et al. 2016, arXiv:1609.08144): with
-    rows for `read`, `##er` and `##ers` the word `readers` is `read ##ers`.
+    Pieces are chosen from the left, each the longest one with a row, as in WordPiece (Wu et al. 2016,
+    arXiv:1609.08144): with rows for `read`, `##er` and `##ers` the word `readers` is `read ##ers`.
+
+    Args:
+        word: The word.
+        row_of: Row of each word and piece.
     """
     if word in row_of or len(word) > LONGEST_CUT:
         return [row_of.get(word, 0)]
@@ -106,7 +118,11 @@ def rows_of_word(word: str, row_of: Mapping[str, int]) -> list[int]:
 
 
 def word_tokenizer(units: list[str]) -> Tokenizer:
-    """Create the tokenizer of a word vocabulary by the definition above: the rows of `rows_of_word` for each word."""
+    """Create the tokenizer of a word vocabulary: it splits text as `words` does, and gives the rows of `rows_of_word`.
+
+    Args:
+        units: Word or piece of each row; the first is the unknown word.
+    """
     vocabulary = {unit: row for row, unit in enumerate(units)}
     if any(map(is_piece, units)):
         cut = models.WordPiece(vocabulary, unk_token=units[0], max_input_chars_per_word=LONGEST_CUT)
@@ -119,7 +135,7 @@ def word_tokenizer(units: list[str]) -> Tokenizer:
 
 
 def vocabulary_of(tokenizer: Tokenizer) -> list[str] | None:
-    """Return the words of a tokenizer that `word_tokenizer` made; None if it splits text in another way."""
+    """Return the units of a tokenizer that `word_tokenizer` made, in the order of their rows; None for any other."""
     ids = tokenizer.get_vocab()
     units = sorted(ids, key=ids.__getitem__)
     if not units or [ids[unit] for unit in units] != list(range(len(units))):
@@ -141,6 +157,7 @@ def vocabulary_of(tokenizer: Tokenizer) -> list[str] | None:
 
 
 def _rules(tokenizer: Tokenizer) -> tuple[bytes, bytes]:
+    """Return the normalizer and the pre-tokenizer of a tokenizer, serialised for comparison."""
     normalizer, pre_tokenizer = tokenizer.normalizer, tokenizer.pre_tokenizer
     if normalizer is None or pre_tokenizer is None:
         return b"", b""
@@ -148,7 +165,7 @@ def _rules(tokenizer: Tokenizer) -> tuple[bytes, bytes]:
 
 
 def character_ngrams(text: str, size: int = 3) -> list[str]:
-    """Split one text into character n-grams; ParaNMT-50M (Wieting & Gimpel 2018), section 4.
+    """Split one text into character n-grams (ParaNMT-50M, Wieting & Gimpel 2018, section 4).
 
     One blank before, between and after the words counts as a character.
 

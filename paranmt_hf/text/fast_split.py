@@ -1,10 +1,10 @@
-"""Word tokens as positions in bytes: the rules of `definitions.py` as operations on whole arrays, with equal results.
+"""Split columns of sentences by array operations on their bytes: the rules of `definitions.py`, with equal results.
 
-Lower-casing and the cuts at clitics and punctuation need to know a character, its class, and at most three neighbours,
-so they are comparisons of arrays of bytes. Only chunks between blanks with a character that this file does not handle
-(a capital letter whose small one has another number of bytes, accents that are characters, digits of other scripts,
-rare white space) are left to the definition. What class a character beyond ASCII has is asked of the definition, once
-for each character.
+Lower-casing and the cuts at clitics and punctuation depend on a character, its class, and at most three neighbours, so
+they are comparisons of arrays of bytes. A few characters are not handled here: capital letters whose small ones have
+another number of bytes, accents that are characters, digits of other scripts, rare white space. Chunks with such a
+character are left to the definition. The class of a character beyond ASCII is found out by giving it to the
+definition, once for each character.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ import pyarrow.compute as pc
 from paranmt_hf.text.definitions import words
 
 APOSTROPHE, COMMA, STOP = b"',."
-# How a character beyond ASCII is cut: as a letter, as a token of its own, or by the definition alone.
+# Classes of characters beyond ASCII: not found out yet, cut as a letter, a token of its own, or left to the
+# definition.
 UNKNOWN, LETTER, MARK, ODD = range(4)
-TWO_BYTES = 0x800  # Two bytes of UTF-8 hold the characters below this one
+TWO_BYTES = 0x800  # Code points below this one take at most two bytes of UTF-8
 
 
 @dataclass(frozen=True)
 class Pieces:
     """A column of sentences split into pieces: tokens in lower case, and chunks that still must be split."""
 
-    distinct: pa.Array  # Pieces as strings [distinct piece]; one may stand there more than once
-    uncut: np.ndarray  # Which of them are chunks to be cut [distinct piece]
+    distinct: pa.Array  # Pieces as strings [distinct piece]; a few may occur more than once
+    uncut: np.ndarray  # Whether each of them is a chunk that must be split [distinct piece], bool
     chosen: np.ndarray  # The pieces of the column, sentence after sentence, as positions in `distinct` [piece], int32
     bounds: np.ndarray  # Bounds [sentence + 1], int64: sentence `i` has `chosen[bounds[i]:bounds[i + 1]]`
 
 
 def cut_at_blanks(column: pa.Array) -> Pieces:
-    """Split a column of sentences, without nulls, at blanks only."""
+    """Split a column of sentences, without nulls, at blanks only; all pieces are chunks that must be split."""
     chunks = pc.split_pattern(column, " ")
     bounds = chunks.offsets.to_numpy().astype(np.int64)
     encoded = chunks.flatten().dictionary_encode()
@@ -45,14 +46,14 @@ def cut_at_blanks(column: pa.Array) -> Pieces:
 
 def cut_column(column: pa.Array) -> Pieces:
     """Split a column of sentences, without nulls, as `definitions.words` does."""
-    # A blank behind each sentence, so that no rule looks from one into the next.
+    # Put a blank behind each sentence, so that no rule looks into the next one.
     joined = pc.ascii_lower(pc.binary_join_element_wise(column, "", " "))
     text, bounds = _bytes_of(joined)
     plain = not len(text) or text.max() < 128
     if not plain:
         text, bounds = _bytes_of(pc.replace_substring(joined, "\u2019", "'"))
-    # Numbers of 8 bits wrap around, so one comparison tells whether a byte lies in a range: that of small letters, and
-    # that from tab to carriage return, at which the definition cuts as at blanks.
+    # Numbers of 8 bits wrap around, so one comparison tells whether a byte lies in a range: first that of small
+    # letters, then that from tab to carriage return, which the definition treats as blanks.
     joins = (text - np.uint8(ord("a"))) < 26
     joins |= _is_digit(text)
     blank = text == ord(" ")
@@ -63,8 +64,8 @@ def cut_column(column: pa.Array) -> Pieces:
         text = text.copy()
         odd = _mark_characters(text, joins, starts)
     rare = np.flatnonzero((text == APOSTROPHE) | (text == COMMA) | (text == STOP))
-    # Full stops and commas between two digits are parts of a word. Behind the last sentence is a blank, so there is
-    # always a next byte.
+    # Full stops and commas between two digits belong to a word. There is always a next byte, because a blank follows
+    # the last sentence.
     marks = rare[text[rare] != APOSTROPHE]
     joins[marks[_is_digit(text[marks + 1]) & _is_digit(text[marks - 1]) & (marks > 0)]] = True
     starts[1:] &= ~(joins[1:] & joins[:-1])
@@ -73,7 +74,8 @@ def cut_column(column: pa.Array) -> Pieces:
     first = np.flatnonzero(starts)
     limits = np.searchsorted(first, bounds)
     ends = np.append(first, len(text)).astype(np.int32)
-    # Each piece has the white space behind it for now: dropping it here is cheaper than between the bytes.
+    # Here each piece still ends with the white space behind it. It is trimmed from the distinct pieces below, which is
+    # cheaper.
     pieces = pa.StringArray.from_buffers(len(first), pa.py_buffer(ends), pa.py_buffer(text))
     encoded = pieces.dictionary_encode()
     chosen = encoded.indices.to_numpy()
@@ -83,22 +85,30 @@ def cut_column(column: pa.Array) -> Pieces:
 
 
 def _bytes_of(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Bytes [byte], uint8, and bounds [sentence + 1] of a column that is not a slice."""
+    """Return the bytes [byte], uint8, and bounds [sentence + 1] of a column that is not a slice."""
     _, offsets, values = column.buffers()
     bounds = np.frombuffer(offsets, np.int32, len(column) + 1)
     return np.frombuffer(values, np.uint8, bounds[-1]) if bounds[-1] else np.empty(0, np.uint8), bounds
 
 
 def _is_digit(text: np.ndarray) -> np.ndarray:
+    """Whether each byte is an ASCII digit."""
     return (text - np.uint8(ord("0"))) < 10
 
 
 def _cut_clitics(text: np.ndarray, joins: np.ndarray, starts: np.ndarray, rare: np.ndarray) -> None:
-    """Split clitics off as tokens; none overlaps another, so each is found by itself."""
+    """Split clitics off as tokens, by changing `starts`; clitics do not overlap, so each is found by itself.
+
+    Args:
+        text: The bytes [byte].
+        joins: Whether each byte belongs to a word [byte].
+        starts: Whether a token begins at each byte [byte], changed in place.
+        rare: Positions of apostrophes, commas and full stops.
+    """
     at = rare[text[rare] == APOSTROPHE]
     if not len(at):
         return
-    # What begins behind the last byte is white space.
+    # The last byte is a blank, so reading it in place of bytes beyond the end changes nothing.
     padded = np.minimum(at[:, None] + np.arange(1, 4), len(text) - 1)
     one, two, three = text[padded].T
     word_two, word_three = _is_word(text, joins, padded[:, 1]), _is_word(text, joins, padded[:, 2])
@@ -112,20 +122,24 @@ def _cut_clitics(text: np.ndarray, joins: np.ndarray, starts: np.ndarray, rare: 
 
 
 def _is_word(text: np.ndarray, joins: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Whether each position holds a word character of the regular expressions."""
-    # Full stops and commas in numbers join, but are not word characters.
+    r"""Whether a word character, as `\w` of regular expressions, is at each of some positions."""
+    # Full stops and commas in numbers belong to words, but are not word characters.
     return (joins[at] & (text[at] != COMMA) & (text[at] != STOP)) | (text[at] == ord("_"))
 
 
 class _Characters:
-    """Properties of each non-ASCII character in the definition, computed at its first occurrence."""
+    """The class and the lower case of each non-ASCII character, found out when the character first occurs."""
 
     def __init__(self) -> None:
         self._class = np.zeros(0x110000, np.uint8)
         self._lower = np.arange(TWO_BYTES)
 
     def look_up(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Class [character] of code points; and the code points in lower case, where they are letters."""
+        """Return the class of each character, and its code point in lower case if it is a letter [character].
+
+        Args:
+            codes: Code points of the characters [character].
+        """
         classes = self._class[codes]
         if (classes == UNKNOWN).any():
             for code in np.unique(codes[classes == UNKNOWN]).tolist():
@@ -134,6 +148,7 @@ class _Characters:
         return classes, self._lower[np.minimum(codes, TWO_BYTES - 1)]
 
     def _ask(self, code: int) -> None:
+        """Find out the class of a character, by splitting short texts with it by the definition."""
         character = chr(code)
         small = "".join(words(character))
         self._class[code] = ODD
@@ -143,23 +158,25 @@ class _Characters:
             if code >= TWO_BYTES or len(small) != 1 or not 128 <= ord(small) < TWO_BYTES:
                 return
             self._lower[code] = ord(small)
-        # In a word, behind what may be a clitic, and behind a comma that two digits would make part of a number.
-        found = words(f"a{character}a"), words(f"'s{character}"), words(f"1,{character}")
-        if found == ([f"a{small}a"], ["'", f"s{small}"], ["1", ",", small]):
+        # Try it inside a word, behind what may be a clitic, and behind a comma, which is part of a number before
+        # digits.
+        tokens = words(f"a{character}a"), words(f"'s{character}"), words(f"1,{character}")
+        if tokens == ([f"a{small}a"], ["'", f"s{small}"], ["1", ",", small]):
             self._class[code] = LETTER
-        elif small == character and found == (["a", small, "a"], ["'s", small], ["1", ",", small]):
+        elif small == character and tokens == (["a", small, "a"], ["'s", small], ["1", ",", small]):
             self._class[code] = MARK
 
 
 def _changes_before(code: int) -> bool:
-    """Whether NFC may join a character with the one before, or put it before other marks."""
+    """Whether NFC may join a character to the one before it, or move it before other marks."""
     character = chr(code)
-    # Marks of one class keep their order, and viramas, whose class is 9, are the only marks with a class that stay.
-    if unicodedata.combining(character) not in (0, 9) or 0x1100 <= code < 0x1200:  # Jamo join to syllables.
+    # NFC reorders marks by their class, which is 0 for most characters. Of the others only viramas, class 9, are safe.
+    # Jamo (U+1100 to U+11FF) join to syllables.
+    if unicodedata.combining(character) not in (0, 9) or 0x1100 <= code < 0x1200:
         return True
     if unicodedata.category(character) not in ("Mn", "Mc"):
         return False
-    # A mark that joins letters joins those of its own script.
+    # A mark joins only letters of its own script, which are in its block of 128 code points.
     block = code - code % 128
     pairs = [chr(letter) + character for letter in range(block, block + 128)]
     return any(len(unicodedata.normalize("NFC", pair)) < 2 for pair in pairs)
@@ -169,9 +186,14 @@ _characters = _Characters()
 
 
 def characters_of(text: np.ndarray, leads: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Decode the characters of UTF-8 text that begin at the bytes `leads` [character], none of which is ASCII.
+    """Decode non-ASCII characters of UTF-8 text.
 
-    Returns these, the number of bytes of each character behind its first one, and code points [character], int64.
+    Args:
+        text: The bytes [byte].
+        leads: Position of the first byte of each character [character].
+
+    Returns:
+        `leads`, the number of bytes of each character after its first one, and the code points [character], int64.
     """
     first = text[leads]
     more = 1 + (first >= 0xE0) + (first >= 0xF0)
@@ -183,13 +205,22 @@ def characters_of(text: np.ndarray, leads: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _mark_characters(text: np.ndarray, joins: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Lower non-ASCII characters, mark them in `joins` and `starts`; returns positions of the odd ones."""
+    """Lower-case non-ASCII characters in place, and mark them in `joins` and `starts`.
+
+    Args:
+        text: The bytes [byte].
+        joins: Whether each byte belongs to a word [byte].
+        starts: Whether a token begins at each byte [byte].
+
+    Returns:
+        Positions of the characters that are left to the definition.
+    """
     starts &= (text & 0xC0) != 0x80
     leads, more, codes = characters_of(text, np.flatnonzero(text >= 0xC0))
     classes, lower = _characters.look_up(codes)
     letters = classes == LETTER
     joins[leads[letters]] = True
-    # A character behind a letter looks at its last byte.
+    # The next character looks at the last byte of a letter, so that is marked too.
     joins[(leads + more)[letters]] = True
     capitals = letters & (more == 1) & (lower != codes)
     text[leads[capitals]] = 0xC0 | lower[capitals] >> 6
@@ -198,7 +229,16 @@ def _mark_characters(text: np.ndarray, joins: np.ndarray, starts: np.ndarray) ->
 
 
 def _join_chunks(blank: np.ndarray, starts: np.ndarray, odd: np.ndarray) -> np.ndarray:
-    """Join each chunk with an odd character to one piece; returns the starts of these."""
+    """Make one piece of each chunk with a character that is left to the definition, by changing `starts`.
+
+    Args:
+        blank: Whether each byte is white space [byte].
+        starts: Whether a piece begins at each byte [byte].
+        odd: Positions of the characters that are left to the definition, ascending.
+
+    Returns:
+        Positions at which these chunks begin.
+    """
     if not len(odd):
         return odd
     blanks = np.flatnonzero(blank)

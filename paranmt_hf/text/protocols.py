@@ -1,4 +1,4 @@
-"""Interfaces that stages share, so that they depend on arguments and not on imports."""
+"""Interfaces of encoders, so that their users depend on an argument and not on an import."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import numpy as np
 
 
 class Encoder(Protocol):
-    """Converts sentences to vectors: a `SentenceTransformer`, or one of our encoders.
+    """An object that converts sentences to vectors: a `SentenceTransformer`, or one of our encoders.
 
-    It may also have `known_tokens(sentences) -> int array [sentence]`, the number of tokens it has vectors for;
-    `encode_tokens(TokenTable)`, which avoids splitting the text again; and `fitted(sentences) -> Encoder`, the encoder
-    of a dataset if it depends on all its distinct sentences.
+    It may have further methods:
+
+    - `known_tokens(sentences)` returns the number of tokens of each sentence that have vectors [sentence];
+    - `encode_tokens(TokenTable)` encodes sentences that were split already;
+    - `fitted(sentences)` returns the encoder for a dataset, if it depends on all distinct sentences of the dataset.
     """
 
     def encode(self, sentences: list[str]) -> np.ndarray:
@@ -21,6 +23,6 @@ class Encoder(Protocol):
 
 
 def fitted(encoder: Encoder, sentences: list[str]) -> Encoder:
-    """Return the encoder for a dataset: itself, unless it depends on the distinct sentences of the set."""
+    """Return the encoder for a dataset of these distinct sentences: itself, unless it depends on them."""
     fit = getattr(encoder, "fitted", None)
     return encoder if fit is None else fit(sentences)

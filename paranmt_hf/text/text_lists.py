@@ -1,4 +1,4 @@
-"""The texts that a person gives to a method: a list, a column of a table, an array or a generator."""
+"""Convert the texts that a caller gives to a list: from a list, a column of a table, an array or a generator."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from paranmt_hf.util.wording import brief
 
 
 def list_of_texts(given: Any, option: str) -> list[str]:  # noqa: ANN401 - columns of many libraries
-    """Convert texts to a list of valid texts, in the order given; halves of surrogate pairs become U+FFFD.
+    """Convert texts to a list of valid texts, in the given order; halves of surrogate pairs become U+FFFD.
 
     Args:
         given: A list, tuple, generator or other iterable, a Series of pandas or polars, an array of numpy or pyarrow,
             or a column of a dataset.
         option: Name of the parameter, for errors.
+
+    Raises:
+        InputError: It is not a list of texts, or one of its values is not a text.
     """
     texts = given if type(given) is list else _as_list(given, option)
     if set(map(type, texts)) <= {str}:
@@ -31,6 +34,7 @@ def list_of_texts(given: Any, option: str) -> list[str]:  # noqa: ANN401 - colum
 
 
 def _as_list(given: Any, option: str) -> list[Any]:  # noqa: ANN401
+    """Convert any collection of values to a list; one that is no list of texts is refused with advice."""
     kind = type(given)
     advice = None
     if isinstance(given, bytes | bytearray | memoryview):
@@ -45,7 +49,7 @@ def _as_list(given: Any, option: str) -> list[Any]:  # noqa: ANN401
         advice = "give its values, list(NAME.values())"
     if advice is not None:
         raise InputError(f"{option} must be a list of texts, was of type {kind.__name__}; {advice}", option=option)
-    # Scalars of pyarrow and numpy become values of Python.
+    # These methods also convert the scalars of pyarrow and numpy to values of Python.
     convert = getattr(given, "to_pylist", None) or getattr(given, "tolist", None)
     return list(given) if convert is None else convert()
 
@@ -53,7 +57,7 @@ def _as_list(given: Any, option: str) -> list[Any]:  # noqa: ANN401
 def with_whole_characters(texts: list[str]) -> list[str]:
     """Replace halves of surrogate pairs by U+FFFD; two halves that belong together become their character.
 
-    A text that JavaScript cut in the middle of an emoji ends with such a half.
+    For example, a text that JavaScript cut in the middle of an emoji ends with such a half.
     """
     try:
         "".join(texts).encode()

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from paranmt_hf.text.definitions import cut_chunk
 from paranmt_hf.text.fast_split import Pieces, cut_at_blanks, cut_column
 
-PART_BYTES = 2**22  # Bytes of text that are cut at once
+PART_BYTES = 2**22  # Number of bytes of text that are split at once
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class TokenTable:
     # Token ids [token], int32, sentence after sentence. They index `vocabulary` and mean nothing outside it.
     ids: np.ndarray
     offsets: np.ndarray  # Bounds [sentence + 1], int64: sentence `i` has the tokens `ids[offsets[i]:offsets[i + 1]]`
-    # Every token the tokenizer has met so far; longer than the largest id of this table needs
+    # Every token that the tokenizer has met so far, by id; also tokens that do not occur in this table
     vocabulary: Sequence[str]
 
     def __len__(self) -> int:
@@ -38,17 +38,22 @@ class TokenTable:
         return np.diff(self.offsets).astype(np.int32)
 
     def slice(self, start: int, stop: int) -> TokenTable:
-        """Take the sentences from `start` up to `stop`."""
+        """Return the sentences from `start` up to, but without, `stop`."""
         offsets = self.offsets[start : stop + 1]
         return TokenTable(self.ids[offsets[0] : offsets[-1]], offsets - offsets[0], self.vocabulary)
 
 
 class WordTokenizer:
-    """Splits columns of sentences into word tokens, by `cut`, with a cache of pieces of text.
+    """Splits columns of sentences into word tokens, and remembers how pieces of text were split.
 
-    At most `capacity` pieces are remembered: tokens, and chunks between blanks that are cut one by one. Past it
-    everything is forgotten at the start of the next table. A column is cut in parts of about `part_bytes`; fewer than
-    `few` sentences are cut sooner chunk by chunk. The result depends on none of these.
+    The result depends on none of the arguments but `cut`.
+
+    Args:
+        capacity: Maximum number of pieces that are remembered: tokens, and chunks between blanks that were split one
+            by one. If there are more, all are forgotten at the start of the next call.
+        cut: Function that splits a chunk of text without blanks into tokens.
+        part_bytes: Approximate number of bytes of a column that are split at once.
+        few: With fewer sentences, each chunk is split by itself, which is faster then.
     """
 
     def __init__(
@@ -64,25 +69,26 @@ class WordTokenizer:
         self._forget()
 
     def _forget(self) -> None:
-        # Numbers tokens in the order in which they are first asked for.
+        """Empty the caches, and begin a new vocabulary."""
+        # A lookup of a new token gives it the next number.
         self._token_ids: dict[str, int] = defaultdict(count().__next__)
         self._vocabulary: list[str] = []
-        # What the chunks gave that are cut one by one: a token, or for none or several a negative number. Token ids of
-        # the latter stand end to end; those of -1 - p are _flat[_bounds[p]:_bounds[p + 1]].
+        # Result of each chunk that was split by itself: the id of its token, if it has a single one. Otherwise it is a
+        # negative number -1 - p, and the ids of its tokens are _flat[_bounds[p]:_bounds[p + 1]].
         self._chunks: dict[str, int] = {}
         self._flat = array("i")
         self._bounds = array("q", [0])
 
     def _number(self, pieces: Pieces) -> np.ndarray:
-        """Token of each distinct piece [distinct piece], int64; negative for none or several."""
+        """Return the token id of each distinct piece [distinct piece], int64; negative for none or several tokens."""
         distinct, uncut = pieces.distinct.to_pylist(), np.flatnonzero(pieces.uncut)
         if len(uncut) < len(distinct):
-            chunks = [distinct[at] for at in uncut.tolist()]
+            chunks = [distinct[index] for index in uncut.tolist()]
             # Chunks must not become tokens of the vocabulary.
             tokens = compress(distinct, (~pieces.uncut).tolist()) if chunks else distinct
-            found = list(map(self._token_ids.__getitem__, tokens))
+            token_ids = list(map(self._token_ids.__getitem__, tokens))
         else:
-            chunks, found = distinct, []
+            chunks, token_ids = distinct, []
         for chunk in chunks:
             if chunk not in self._chunks:
                 ids = list(map(self._token_ids.__getitem__, self._cut(chunk)))
@@ -91,7 +97,7 @@ class WordTokenizer:
                     self._flat.extend(ids)
                     self._bounds.append(len(self._flat))
         numbers = np.empty(len(distinct), np.int64)
-        numbers[~pieces.uncut] = found
+        numbers[~pieces.uncut] = token_ids
         numbers[uncut] = list(map(self._chunks.__getitem__, chunks))
         new = len(self._token_ids) - len(self._vocabulary)
         self._vocabulary.extend(reversed(list(islice(reversed(self._token_ids), new))))
@@ -104,6 +110,7 @@ class WordTokenizer:
         return [self._table(column) for column in columns]
 
     def _table(self, column: pa.Array | pa.ChunkedArray | Sequence[str]) -> TokenTable:
+        """Split one column of sentences."""
         if not isinstance(column, pa.Array | pa.ChunkedArray):
             column = pa.array(column, pa.string())
         parts = [self._part(part) for part in _parts(column, self._part_bytes)]
@@ -114,14 +121,14 @@ class WordTokenizer:
         return TokenTable(ids, np.cumsum(lengths), self._vocabulary)
 
     def _part(self, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-        """Token ids [token] of a part of a column, and their bounds [sentence + 1]."""
+        """Return the token ids of a part of a column [token], and the bounds of its sentences [sentence + 1]."""
         by_bytes = self._cut is cut_chunk and len(column) >= self._few
         pieces = cut_column(column) if by_bytes else cut_at_blanks(column)
         numbers = self._number(pieces)
         ids = numbers.astype(np.int32)[pieces.chosen]
         if not (numbers < 0).any():
             return ids, pieces.bounds
-        # Only few pieces are not one token, so the others are moved apart to make room for their tokens.
+        # Nearly all pieces are a single token. Their ids are moved apart, to make room for the tokens of the others.
         several = np.flatnonzero(ids < 0)
         ranges = -1 - ids[several]
         flat, limits = np.array(self._flat, np.int32), np.array(self._bounds)
@@ -129,14 +136,14 @@ class WordTokenizer:
         room = np.ones(len(ids), np.int64)
         room[several] = np.diff(inner)
         ids = np.repeat(ids, room)
-        # Tokens of these pieces less the pieces themselves, before each of them.
+        # How many more tokens than pieces there are before each of these pieces.
         moved = inner - np.arange(len(inner))
         ids[np.arange(len(tokens)) + np.repeat(several - np.arange(len(several)), np.diff(inner))] = tokens
         return ids, pieces.bounds + moved[np.searchsorted(several, pieces.bounds)]
 
 
 def _parts(column: pa.Array | pa.ChunkedArray, size: int) -> Iterator[pa.Array]:
-    """Split a column into parts of about `size` bytes, which bounds the memory of arrays over them."""
+    """Split a column into parts of about `size` bytes, so that arrays over their bytes stay small."""
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         if chunk.nbytes <= size:
             yield chunk if chunk.type == pa.string() else chunk.cast(pa.string())
@@ -148,10 +155,10 @@ def _parts(column: pa.Array | pa.ChunkedArray, size: int) -> Iterator[pa.Array]:
 
 
 def text_bytes(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """The bytes of texts [byte], none for nulls, and the bounds of each text [text + 1]."""
+    """Return the bytes of texts [byte], uint8, none for nulls, and the bounds of each text in them [text + 1]."""
     column = column.cast(pa.large_binary())
     if column.null_count:
-        # Nulls may have bytes.
+        # In Arrow, a null may have bytes.
         column = column.fill_null(b"")
     if not len(column):
         return np.empty(0, np.uint8), np.zeros(1, np.int64)
@@ -162,16 +169,26 @@ def text_bytes(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def rows_at(places: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-    """Find the texts that hold some bytes, given positions in `text_bytes` [byte]; returns rows, ascending [row]."""
+    """Find the texts that hold the bytes at some positions, and return their positions, ascending [row].
+
+    Args:
+        places: Positions of bytes in the result of `text_bytes` [byte].
+        bounds: Bounds of the texts, from `text_bytes` [text + 1].
+    """
     holds = np.zeros(len(bounds) - 1, bool)
     holds[np.searchsorted(bounds, places, side="right") - 1] = True
     return np.flatnonzero(holds)
 
 
 def ranges(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Positions in concatenated ranges, given the first position and the length of each range [range].
+    """Concatenate ranges of integers.
 
-    Returns the positions [sum of counts], and the bounds [range + 1] of each range in them.
+    Args:
+        starts: First integer of each range [range].
+        counts: Length of each range [range].
+
+    Returns:
+        The integers [sum of counts], and the bounds of the ranges in them [range + 1].
     """
     bounds = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=bounds[1:])
@@ -181,14 +198,23 @@ def ranges(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def expand(flat: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Concatenate `ranges` of `flat`: the values [sum of counts], and the bounds [range + 1] of each range in them."""
+    """Concatenate ranges of an array.
+
+    Args:
+        flat: The array.
+        starts: First position of each range [range].
+        counts: Length of each range [range].
+
+    Returns:
+        The values [sum of counts], and the bounds of the ranges in them [range + 1].
+    """
     positions, bounds = ranges(starts, counts)
     return flat[positions], bounds
 
 
 @dataclass(frozen=True)
 class Bags:
-    """The units (words, character n-grams) of a column of sentences as rows of a table."""
+    """The units (words, character n-grams) of a column of sentences, as rows of a table."""
 
     rows: np.ndarray  # Row of each unit [unit], int32, sentence after sentence
     offsets: np.ndarray  # Bounds [sentence + 1], int64: sentence `i` has `rows[offsets[i]:offsets[i + 1]]`
@@ -198,11 +224,11 @@ class Bags:
 
     @property
     def known(self) -> np.ndarray:
-        """Number of units of each sentence with their own row [sentence]; row 0 is for the others."""
+        """Number of units of each sentence that have their own row, not row 0 [sentence]."""
         return np.diff(np.concatenate([[0], np.cumsum(self.rows != 0)])[self.offsets])
 
     def take(self, sentences: np.ndarray) -> Bags:
-        """Select sentences by position [chosen], in that order."""
+        """Return some sentences, given by position [chosen], in that order."""
         starts = self.offsets[:-1][sentences]
         return Bags(*expand(self.rows, starts, self.offsets[1:][sentences] - starts))
 
@@ -210,7 +236,12 @@ class Bags:
 def ngram_starts(table: TokenTable, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Find the word n-grams of every sentence; none crosses the end of a sentence.
 
-    Returns the position of each n-gram's first token in `table.ids` [n-gram], and its sentence [n-gram], both int64.
+    Args:
+        table: The sentences.
+        size: Number of words of an n-gram.
+
+    Returns:
+        The position of each n-gram's first token in `table.ids` [n-gram], and its sentence [n-gram], both int64.
     """
     sentences = np.repeat(np.arange(len(table)), np.diff(table.offsets))
     inside = sentences[: 1 - size] == sentences[size - 1 :]
@@ -219,7 +250,12 @@ def ngram_starts(table: TokenTable, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class PerToken:
-    """A number for each token of a tokenizer's vocabulary, computed once by a function of some tokens [token]."""
+    """A number for each token of a tokenizer's vocabulary, computed once.
+
+    Args:
+        compute: Computes the numbers of some tokens [token].
+        kind: Type of the numbers.
+    """
 
     def __init__(self, compute: Callable[[Sequence[str]], ArrayLike], kind: type[np.generic]) -> None:
         self._compute, self._kind = compute, kind
@@ -227,8 +263,8 @@ class PerToken:
         self._numbers = np.empty(0, kind)
 
     def of(self, table: TokenTable) -> np.ndarray:
-        """Number of each token of a table's vocabulary [token]."""
-        # A tokenizer's vocabulary only grows, until the tokenizer starts a new one.
+        """Return the number of each token of a table's vocabulary [token]."""
+        # Tokenizers append to their vocabulary, until they begin a new one.
         if table.vocabulary is not self._tokens:
             self._tokens, self._numbers = table.vocabulary, np.empty(0, self._kind)
         if new := table.vocabulary[len(self._numbers) :]:
@@ -237,7 +273,11 @@ class PerToken:
 
 
 class CorpusIds(PerToken):
-    """Ids of the tokens of a whole corpus, int32, in the order of their first occurrence; `id_of` has those so far."""
+    """Ids of the tokens of a whole corpus, int32, in the order of their first occurrence.
+
+    Unlike those of a `TokenTable`, they stay the same when the tokenizer begins a new vocabulary. `id_of` holds the
+    ids so far.
+    """
 
     def __init__(self) -> None:
         self.id_of: dict[str, int] = {}

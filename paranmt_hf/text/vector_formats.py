@@ -1,4 +1,4 @@
-"""What a file of word vectors is, by its first bytes: text, word2vec's binary, or a file that is refused by name."""
+"""Recognise the format of a file of word vectors by its first bytes: text, word2vec's binary, or a refused one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.util.files import open_lines
 from paranmt_hf.util.wording import counted
 
-HEAD = 1 << 16  # First bytes that are looked at
+HEAD = 1 << 16  # Number of first bytes that are looked at
 LONGEST_WORD = 1 << 16  # Maximum number of bytes of a word
-# First bytes of other files, and what to do with each.
+# First bytes of other files, and what an error says about such a file.
 _OTHERS = {
     b"PAR1": "is Parquet; write a word and its numbers on each line of a text file",
     b"\x80": "is a pickle, such as gensim's own file, which is not read because it can run code; write it with "
@@ -35,7 +35,11 @@ def header(line: bytes) -> tuple[int, int] | None:
 
 
 def is_binary(path: Path) -> bool:
-    """Whether a file is in word2vec's binary format, and not text; other files are refused by name."""
+    """Whether a file is in word2vec's binary format, and not text.
+
+    Raises:
+        InputError: It has another format, which the error names.
+    """
     with open_lines(path, "word vectors from") as file:
         head = file.read(HEAD)
     other = _other_format(path, head)
@@ -50,7 +54,7 @@ def is_binary(path: Path) -> bool:
 
 
 def _other_format(path: Path, head: bytes) -> str | None:
-    """Say what a file is that holds no vectors here, and what to do with it; None if it may hold them."""
+    """Say which other format a file has, and what to do with it; None if it may hold word vectors."""
     if head.startswith(b"PK\x03\x04"):
         try:
             with zipfile.ZipFile(path) as archive:
@@ -61,10 +65,10 @@ def _other_format(path: Path, head: bytes) -> str | None:
         return f"is a zip archive; unpack it and name one of its files: {', '.join(names[:5])}{more}"
     if head[257:262] == b"ustar":
         return "is a tar archive; unpack it (`tar -xf`) and name one of its files"
-    # The number at the start of every `.bin` file of fastText and Sent2Vec.
+    # Every `.bin` file of fastText and Sent2Vec begins with this number.
     if len(head) < 14 * 4 or head[:4] != struct.pack("<i", 793712314):
         return next((advice for start, advice in _OTHERS.items() if head.startswith(start)), None)
-    # Behind the number the version and twelve settings, of which the kind of model is 4 for Sent2Vec's own command.
+    # The number is followed by the version and twelve settings. Setting 7, the kind of model, is 4 for Sent2Vec.
     _, version, *settings = struct.unpack_from("<14i", head)
     if version == 11 and settings[7] == 4:
         return (
@@ -78,10 +82,15 @@ def _other_format(path: Path, head: bytes) -> str | None:
 
 
 def _holds_binary(rest: bytes, width: int) -> bool:
-    """Whether what follows a header is a word and numbers of four bytes each, and not a line of text."""
+    """Whether the bytes after a header are a word and numbers of four bytes each, and not a line of text.
+
+    Args:
+        rest: The first bytes after the header.
+        width: Number of dimensions in the header.
+    """
     fields = rest.partition(b"\n")[0].replace(b"\t", b" ").rstrip().split(b" ")
     try:
-        # A line of text ends in as many numbers as the header says.
+        # In text, the line ends with as many numbers as the header says.
         [float(field) for field in fields[-width:]]
     except ValueError:
         pass
@@ -89,20 +98,21 @@ def _holds_binary(rest: bytes, width: int) -> bool:
         if len(fields) > width:
             return False
     numbers = rest.partition(b" ")[2][: 4 * width]
-    # A float is rarely letters alone: most hold a byte that text in UTF-8 has not.
+    # Look for bytes that do not occur in UTF-8 text: nearly every vector of binary numbers holds one.
     try:
         numbers.decode("utf8")
     except UnicodeDecodeError as error:
-        # The last character may be cut off.
+        # The bytes may end inside a character, which proves nothing.
         if error.reason != "unexpected end of data":
             return True
     return any(byte < 32 and byte not in b"\t\n\r" for byte in numbers)
 
 
 def binary_entries(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, bytes]]:
-    """Read word2vec's binary: a header, and of each word its name, a blank, and its numbers, little-endian float32.
+    """Read the words and vectors of word2vec's binary format.
 
-    A line end may precede a word: the program of word2vec writes one, and gensim does not.
+    After a header, the file holds for each word its name, a blank, and its numbers, little-endian float32. A line end
+    may precede a word: the program of word2vec writes one, and gensim does not.
 
     Yields:
         Each word, and the bytes of its vector.

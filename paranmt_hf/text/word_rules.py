@@ -1,10 +1,12 @@
 """Word tokens in languages other than English, and comparison of sentences in any language.
 
-A word is a run of letters, marks and digits (Unicode); an apostrophe between letters is part of it (`geht's`,
-`м'ята`), so are the joiners of Persian and Indic scripts. Punctuation marks are tokens of their own, except a full
-stop or comma between two digits. French, Italian and Catalan words that lose their vowel before the next one (`l'`,
-`qu'`) stand alone. Scripts that put no blank between words are cut into characters, each with its marks. Case counts
-for nothing, and a typographic apostrophe counts as a plain one.
+- A word is a run of letters, marks and digits (Unicode).
+- An apostrophe between letters is part of a word (`geht's`, `м'ята`), and so are the joiners of Persian and Indic
+  scripts.
+- A punctuation mark is a token of its own, except a full stop or comma between two digits.
+- French, Italian and Catalan words that lose their vowel before the next one (`l'`, `qu'`) are tokens.
+- Scripts that put no blank between words are cut into characters, each with its marks.
+- Case is ignored, and a typographic apostrophe counts as a plain one.
 """
 
 from __future__ import annotations
@@ -22,17 +24,22 @@ from paranmt_hf.text.normal_form import change_rows, normal_form, rows_with
 from paranmt_hf.text.tokens import WordTokenizer
 
 ENGLISH = "en"
-# Words that stand before an apostrophe and are tokens with it.
+# Words that end with an apostrophe before the next word, by language; with the apostrophe they are tokens.
 ELISIONS = {
     "ca": "[dlmnst]",
     "fr": "[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu",
     "it": "[cdlmnstv]|un|gl|all|dall|dell|nell|sull|coll|quell|quest|bell|sant|anch|com|dov|cos",
 }
+# A character of a script that puts no blank between words, with its marks.
 NO_BLANKS = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]\p{M}*"
 
 
 def with_blanks(column: pa.Array) -> pa.Array:
-    """Put a blank before and behind each character of scripts that have none between words (string) [text]."""
+    """Put a blank before and behind each character of scripts that put none between words.
+
+    Args:
+        column: The texts [text], string.
+    """
     rows = rows_with(column, _no_blanks())
     return change_rows(
         column, rows, lambda texts: pc.replace_substring_regex(texts, pattern=f"({NO_BLANKS})", replacement=r" \1 ")
@@ -41,8 +48,8 @@ def with_blanks(column: pa.Array) -> pa.Array:
 
 @cache
 def _no_blanks() -> np.ndarray:
-    """Mark the blocks of Unicode in which all characters of scripts without blanks are [code point]."""
-    # From 0x20000 on are Chinese characters.
+    """Return for each code point [code point] whether its Unicode block has a script without blanks between words."""
+    # The last value counts for all code points from 0x20000 on, which are Chinese characters.
     marks = np.zeros(0x20000 + 1, bool)
     marks[-1] = True
     for start, stop in ((0x0E00, 0x0F00), (0x1000, 0x10A0), (0x1780, 0x1800), (0x2E80, 0xAC00), (0xF900, 0xFB00)):
@@ -52,6 +59,7 @@ def _no_blanks() -> np.ndarray:
 
 @cache
 def _pre_tokenizer(language: str) -> pre_tokenizers.PreTokenizer:
+    """Build the pre-tokenizer of a language."""
     elision = rf"(?<!\w)(?:{ELISIONS[language]})'(?=\w)|" if language in ELISIONS else ""
     punctuation = r"[^\w\s.,'\u200c\u200d]|_|(?<!\d)[.,]|[.,](?!\d)|(?<!\w)'|'(?!\w)"
     pattern = Regex(f"{elision}{NO_BLANKS}|{punctuation}")
@@ -61,7 +69,7 @@ def _pre_tokenizer(language: str) -> pre_tokenizers.PreTokenizer:
 
 
 def cutter(language: str) -> Callable[[str], list[str]]:
-    """Return the pipeline that splits text of a language (ISO 639-1 code) into word tokens; see `definitions.py`.
+    """Return the function that splits text of a language (ISO 639-1 code) into word tokens; see `definitions.py`.
 
     >>> cutter("fr")("J'ai vu l'homme d'aujourd'hui.")
     ["j'", 'ai', 'vu', "l'", 'homme', "d'", "aujourd'hui", '.']
@@ -77,22 +85,24 @@ def cutter(language: str) -> Callable[[str], list[str]]:
 
 
 def word_tokenizer_for(language: str) -> WordTokenizer:
-    """Create the tokenizer for columns of sentences of a language."""
+    """Create the tokenizer for columns of sentences in a language (ISO 639-1 code)."""
     return WordTokenizer(cut=cutter(language))
 
 
 def letters(column: pa.Array | pa.ChunkedArray, between: str = "") -> pa.Array | pa.ChunkedArray:
-    """Reduce sentences, in their normal form, to letters with their marks and numbers in lower case.
+    """Convert sentences to their normal form in lower case, and keep only letters, their marks and numbers.
 
-    `between` replaces the rest.
+    Args:
+        column: The sentences [sentence].
+        between: Text that replaces each run of other characters.
     """
     column = pc.utf8_lower(normal_form(column))
     for pattern, replacement in (
-        # What makes another number of its digits, a sign before them and a decimal point between them, becomes a rare
-        # letter.
+        # A minus sign before digits, and a decimal point between them, make another number. Both become a rare letter,
+        # so that they are kept.
         (r"(^|[^\p{L}\p{M}\p{N}])-(\p{N})", "\\1\u1428\\2"),
         (r"(\p{N})\.(\p{N})", "\\1\ua78f\\2"),
-        # Marks are vowels in many scripts.
+        # Marks are kept, because they are vowels in many scripts.
         (r"[^\p{L}\p{M}\p{N}]+", between),
     ):
         column = pc.replace_substring_regex(column, pattern=pattern, replacement=replacement)

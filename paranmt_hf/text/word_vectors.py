@@ -1,4 +1,4 @@
-"""Pretrained word vectors: from files of text or word2vec's binary to a vocabulary and a matrix."""
+"""Read and write pretrained word vectors, in text formats or word2vec's binary."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from paranmt_hf.util.files import open_lines, replacing
 from paranmt_hf.util.packed import find_packing
 from paranmt_hf.util.wording import brief, counted
 
-# What the row for words without one of their own is called: in PARAGRAM's files, and in those of GloVe's program.
+# Names of the vector for words without one of their own: in files of PARAGRAM, and in those of GloVe's program.
 UNKNOWN_WORDS = ("UUUNKKK", "<unk>")
 
 logger = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class WordVectors:
-    """A vocabulary and its vectors."""
+    """Words and their vectors."""
 
     words: list[str]  # The words, most frequent first in the usual files
     matrix: np.ndarray  # Vectors [word, dimension], float32
@@ -35,9 +35,14 @@ class WordVectors:
 
 
 class _Reading:
-    """The words that are read from a file so far.
+    """The words that were read from a file so far.
 
     Words whose bytes are not UTF-8 are skipped and counted: word2vec's program cuts long ones inside a character.
+
+    Args:
+        path: The file, for errors.
+        limit: Number of words to read from the beginning; None for all.
+        wanted: Words to read wherever they are.
     """
 
     def __init__(self, path: Path, limit: int | None, wanted: Collection[str]) -> None:
@@ -50,7 +55,7 @@ class _Reading:
 
     @property
     def is_done(self) -> bool:
-        """Whether all that is asked for was read."""
+        """Whether everything that is asked for was read."""
         return self.limit is not None and len(self.rows) >= self.limit and not self.missing
 
     def needs(self, word: bytes) -> bool:
@@ -58,7 +63,13 @@ class _Reading:
         return self.limit is None or len(self.rows) < self.limit or word in self.missing
 
     def add(self, name: bytes, vector: np.ndarray, place: str) -> None:
-        """Add a word that is needed."""
+        """Add a word that `needs` asked for; of a repeated word the first vector counts.
+
+        Args:
+            name: The bytes of the word.
+            vector: Its vector [dimension].
+            place: Where it is in the file, for errors.
+        """
         try:
             word = name.decode()
         except UnicodeDecodeError as error:
@@ -75,8 +86,12 @@ class _Reading:
         self.missing.discard(name)
 
     def vectors(self) -> WordVectors:
-        """The words and vectors that were read."""
-        # A file in another encoding has more words with invalid bytes; a few are damaged by chance.
+        """Return the words and vectors that were read.
+
+        Raises:
+            InputError: There are none, or too many words are not UTF-8.
+        """
+        # A few invalid words may be damaged. A file in another encoding has more of them.
         refuse(
             self.invalid * 100 > len(self.rows),
             f"{self.path}: expected words in UTF-8, found other bytes in {self.invalid:,} of "
@@ -96,14 +111,14 @@ def read_vectors(path: Path | str, *, limit: int | None = None, wanted: Collecti
     """Read word vectors: the text of GloVe, word2vec, fastText (.vec) or PARAGRAM, or the binary of word2vec.
 
     Text has a word and its numbers on each line. A first line with two whole numbers (word2vec's header) is skipped;
-    it must name the dimensions of the rows, and not more words than there are. Of a word that stands twice the first
-    counts; words that are not UTF-8 are skipped, and a warning counts them.
+    it must name the dimensions of the rows, and not more words than there are. If a word occurs twice, the first
+    vector counts. Words that are not UTF-8 are skipped, and a warning counts them.
 
     Args:
-        path: The file, plain or packed (.gz, .bz2, .xz, .zst).
-        limit: Read this many words from the beginning, and no others.
-        wanted: Words without blanks that are read behind the limit too, wherever they stand; `UNKNOWN_WORDS` among
-            them find the row of unknown words.
+        path: The file, plain or compressed (.gz, .bz2, .xz, .zst).
+        limit: Read only this many words from the beginning; all if left out.
+        wanted: Words without blanks that are also read behind the limit, wherever they are; `UNKNOWN_WORDS` among them
+            find the vector of unknown words.
     """
     path = Path(path)
     reading = _Reading(path, limit, wanted)
@@ -120,10 +135,11 @@ def read_vectors(path: Path | str, *, limit: int | None = None, wanted: Collecti
 
 
 def _read_text(reading: _Reading) -> None:
+    """Read the vectors of a text file."""
     path, width = reading.path, None
     promised = longest = 0
     shortest = sys.maxsize
-    # A number beyond 32 bits becomes infinite, and is refused like one that is.
+    # A number beyond the range of float32 becomes infinite, and is refused as such, so numpy need not warn.
     with _lines(path) as lines, np.errstate(over="ignore"):
         for number, line in enumerate(lines, 1):
             if number == 1 and (found := header(line)) is not None:
@@ -132,8 +148,8 @@ def _read_text(reading: _Reading) -> None:
             unread = not reading.needs(line.partition(b" ")[0])
             if unread and shortest <= len(line) <= longest:
                 continue
-            # Looking at every line would cost a third more time: of those not needed only the last one, and one
-            # shorter or longer than all so far, as most damaged ones are.
+            # Checking every line that is not needed would cost a third more time. Only the last one is checked, and
+            # lines that are shorter or longer than all before, as most damaged ones are.
             word, vector = _parse(line, path, number, width)
             shortest, longest = min(shortest, len(line)), max(longest, len(line))
             if unread:
@@ -154,12 +170,18 @@ def _read_text(reading: _Reading) -> None:
 
 
 def check_vectors(path: Path) -> None:
-    """Check the first line of a file, and of plain text the last one: a file that was cut off ends inside a line."""
+    """Check the first line of a file of word vectors and, for plain text, the last one.
+
+    A file that was cut off usually ends inside a line.
+
+    Raises:
+        InputError: One of them is not a word and its numbers.
+    """
     width = read_vectors(path, limit=1).matrix.shape[1]
     if is_binary(path) or find_packing(path) is not None:
         return
     with path.open("rb") as file:
-        # The last line is looked for in the last MiB.
+        # The last MiB holds the last line.
         file.seek(max(0, path.stat().st_size - (1 << 20)))
         _, newline, last = file.read().rstrip().rpartition(b"\n")
     if not newline:
@@ -174,13 +196,12 @@ def check_vectors(path: Path) -> None:
 
 
 def read_words(path: Path | str) -> list[str]:
-    """Read the words of a file of vectors, in order: usually the most frequent ones first.
+    """Read the words of a file of vectors, in order: usually the most frequent ones come first.
 
-    The row of unknown words is left out, of a word that stands twice the first counts, and words that are not UTF-8
-    are left out.
+    The name of the vector for unknown words is left out, and so are repeated words and words that are not UTF-8.
     """
     path = Path(path)
-    # Reports a file that holds no vectors; the numbers below are not looked at.
+    # Raises an error if the file holds no vectors. Below, numbers are not parsed.
     width = read_vectors(path, limit=1).matrix.shape[1]
     words: dict[str, None] = {}
     for name in _names(path, width):
@@ -190,7 +211,7 @@ def read_words(path: Path | str) -> list[str]:
 
 
 def _names(path: Path, width: int) -> Iterator[bytes]:
-    """Read the bytes of each word."""
+    """Read the bytes of each word of a file of vectors with `width` dimensions."""
     if is_binary(path):
         with open_lines(path, "word vectors from") as file:
             yield from (word for word, _ in binary_entries(file, path))
@@ -201,13 +222,17 @@ def _names(path: Path, width: int) -> Iterator[bytes]:
                 continue
             parts = line.rstrip().rsplit(b" ", width)
             if len(parts) <= width or b" " in parts[0]:
-                # Numbers are missing, or there are more; or the word holds a blank.
+                # There are too few or too many numbers, which is an error, or the word holds a blank.
                 _parse(line, path, number, width)
             yield parts[0]
 
 
 def read_known(path: Path | str, words: Collection[str]) -> WordVectors:
-    """Read the vectors of some words without blanks; missing ones are left out."""
+    """Read the vectors of some words without blanks; words that the file lacks are left out.
+
+    Raises:
+        InputError: The file has none of them.
+    """
     vectors = read_vectors(path, limit=1, wanted=words)
     if vectors.words[0] not in words:
         # The first word is always read.
@@ -217,7 +242,7 @@ def read_known(path: Path | str, words: Collection[str]) -> WordVectors:
 
 
 def knows_any(path: Path | str, words: Collection[str]) -> bool:
-    """Whether a file has a vector of any of some words without blanks; reading ends at the first."""
+    """Whether a file has a vector of any of some words without blanks; reading ends at the first one."""
     path, wanted = Path(path), {word.encode() for word in words}
     width = read_vectors(path, limit=1).matrix.shape[1]
     return any(word in wanted for word in _names(path, width))
@@ -225,14 +250,21 @@ def knows_any(path: Path | str, words: Collection[str]) -> bool:
 
 @contextmanager
 def _lines(path: Path) -> Iterator[Iterator[bytes]]:
-    """Open a text file, plain or packed; its fields are separated by single blanks."""
+    """Open a text file, plain or compressed, with tabs replaced by blanks."""
     with open_lines(path, "word vectors from") as lines:
         yield (line.replace(b"\t", b" ") for line in lines)
 
 
 def _parse(line: bytes, path: Path, number: int, width: int | None) -> tuple[bytes, np.ndarray]:
-    """Parse a word and its numbers; there must be `width` of them, if earlier lines determined it."""
-    # Some files hold words with blanks inside, so the numbers are counted from the right.
+    """Parse a line of a text file: a word and its numbers.
+
+    Args:
+        line: The line.
+        path: The file, for errors.
+        number: Number of the line, for errors.
+        width: Number of dimensions; None if no line before determined it.
+    """
+    # In some files there are words with blanks inside, so the numbers are counted from the right.
     fields = line.rstrip().split(b" ")
     count = width if width is not None else len(fields) - 1
     try:
@@ -240,7 +272,7 @@ def _parse(line: bytes, path: Path, number: int, width: int | None) -> tuple[byt
             raise ValueError
         word = b" ".join(fields[:-count])
         vector = np.array(fields[-count:], dtype=np.float32)
-        # numpy reads 1_0 as 10.
+        # numpy would read 1_0 as 10.
         underlined = b"_" in line and any(b"_" in field for field in fields[-count:])
         if underlined or any(map(_is_number, fields[1:-count])):
             raise ValueError
@@ -255,18 +287,19 @@ def _parse(line: bytes, path: Path, number: int, width: int | None) -> tuple[byt
 
 
 def _is_number(field: bytes) -> bool:
-    # `nan` and `inf` inside a word of several parts are words, and as numbers they are refused.
+    """Whether a field is a number, other than `nan` and `inf`."""
+    # `nan` and `inf` may be parts of a word with blanks. As numbers they are refused elsewhere.
     return re.fullmatch(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", field) is not None
 
 
 def write_vectors(path: Path | str, vectors: WordVectors) -> None:
-    """Write a file in the text format of GloVe atomically; one that ends in `.gz` is compressed."""
+    """Write a file in the text format of GloVe, atomically; one that ends in `.gz` is compressed."""
     path = Path(path)
     advice = "make room, or choose another path"
     with (
         replacing(path, doing="write word vectors to", advice=advice) as aside,
         aside.open("wb") as plain,
-        # Equal bytes for equal vectors: without the time and the name of the temporary file.
+        # Without the time and the name of the temporary file, equal vectors give equal bytes.
         gzip.GzipFile("", "wb", fileobj=plain, mtime=0) if path.suffix == ".gz" else nullcontext(plain) as file,
     ):
         for word, row in zip(vectors.words, vectors.matrix, strict=True):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from paranmt_hf.training.record import (
     TrainingRecord,
 )
 from paranmt_hf.util.records import Record
+
+if TYPE_CHECKING:
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 RESULTS_FILE = ".eval_results/sts.yaml"
 # Files of an encoder besides those of its modules.
@@ -89,23 +92,6 @@ def _plan(
         own, name = own_values(record, folder), repository.split("/")[1]
         return {**encoder_values(own, name, folder, about, figures), "repository": repository}
 
-    def verify(staged: Path) -> None:
-        if encoder.calibration is not None and files_checksum(staged) != files_checksum(folder):
-            raise InputError(
-                f"{folder} has files that are not published, and its calibration is of them too; put them elsewhere "
-                "and calibrate the encoder again",
-                path=folder,
-            )
-        probe = ["A man is playing a guitar.", "Isn't it 3.5 km to the town?", ""]
-        # Links to files that were checked where they are.
-        vectors = load(Model(folder.name, staged, ""), device="cpu").encode(probe, show_progress_bar=False)
-        expected = encoder.encode(probe, show_progress_bar=False)
-        if not np.array_equal(vectors, expected) or not np.isfinite(vectors).all():
-            raise InputError(
-                f"{folder} gives vectors that differ from those of its published files; train or copy it again",
-                path=folder,
-            )
-
     missing = []
     if not figures:
         missing.append("results: paranmt evaluate sts FOLDER --data STS --speed --json FILE, then --results FILE")
@@ -121,9 +107,30 @@ def _plan(
         folder_card(folder, folder.resolve().name, own_values(record, folder)),
         f"Encoder {folder.resolve().name}",
         missing,
-        verify=verify,
+        verify=partial(_verify, folder, encoder),
         values=values,
     )
+
+
+def _verify(folder: Path, encoder: SentenceEncoder, staged: Path) -> None:
+    """Reject an encoder, loaded from a folder, if the files that are published of it make another one."""
+    from paranmt_hf.encoders.loading import load
+
+    if encoder.calibration is not None and files_checksum(staged) != files_checksum(folder):
+        raise InputError(
+            f"{folder} has files that are not published, and its calibration is of them too; put them elsewhere and "
+            "calibrate the encoder again",
+            path=folder,
+        )
+    probe = ["A man is playing a guitar.", "Isn't it 3.5 km to the town?", ""]
+    # Links to files that were checked where they are.
+    vectors = load(Model(folder.name, staged, ""), device="cpu").encode(probe, show_progress_bar=False)
+    expected = encoder.encode(probe, show_progress_bar=False)
+    if not np.array_equal(vectors, expected) or not np.isfinite(vectors).all():
+        raise InputError(
+            f"{folder} gives vectors that differ from those of its published files; train or copy it again",
+            path=folder,
+        )
 
 
 def rewrite_card(folder: Path, name: str) -> None:

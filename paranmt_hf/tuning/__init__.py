@@ -1,1 +1,1 @@
-"""Search for the settings of an encoder."""
+"""Search for the best settings of an encoder or of a model for a task."""

@@ -1,4 +1,4 @@
-"""Grids of settings, and those of the papers by name."""
+"""Grids of settings to search, given by a person or of the papers by name."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from paranmt_hf.util.settings import values_for
 from paranmt_hf.util.wording import brief
 from paranmt_hf.util.yaml_files import read_yaml
 
-# The settings that a search varies: those of `paranmt train`, or of `paranmt supervise`.
+# The classes of settings that a search varies: those of `paranmt train`, or of `paranmt supervise`.
 Kinds = tuple[type, type]
 TRAIN: Kinds = (EncoderConfig, TrainConfig)
 SUPERVISE: Kinds = (EncoderConfig, SuperviseConfig)
 PAPER_GRIDS: Mapping[Kinds, Path] = {TRAIN: ASSETS / "grids", SUPERVISE: ASSETS / "grids" / "supervised"}
-# Settings that the search decides itself, those about its course, and those that name files or the machine.
+# Settings that a grid cannot vary: the search sets them itself, or they name files or the machine.
 NOT_SEARCHED = (
     "task epochs patience evaluations vectors init_from teacher second_teacher device report_to "
     "teacher_cache mining_precision"
@@ -37,11 +37,12 @@ Config = TypeVar("Config", TrainConfig, SuperviseConfig)
 
 @dataclass(frozen=True)
 class Grid:
-    """Values of settings, tried in all combinations.
+    """Values of settings, which are tried in all combinations.
 
     Attributes:
-        axes: By the name of a setting its values, each as a mapping from the name to the value. Names with commas are
-            settings that change together, whose values are mappings with all of them.
+        axes: By the name of a setting its values, each as a mapping from the name to the value, such as
+            `{"margin": [{"margin": 0.4}, {"margin": 0.6}]}`. A name with commas stands for settings that change
+            together; its values are mappings with all of them.
     """
 
     axes: Mapping[str, Sequence[Values]]
@@ -53,11 +54,15 @@ class Grid:
 
     @property
     def names(self) -> list[str]:
-        """Names of all settings."""
+        """Names of all settings, one for each."""
         return ",".join(self.axes).split(",")
 
     def combination(self, positions: Mapping[str, int]) -> dict[str, Any]:
-        """Combine the values at the positions on each axis."""
+        """Return a combination of values, by the name of the setting.
+
+        Args:
+            positions: Position of the value on each axis.
+        """
         chosen: dict[str, Any] = {}
         for name, values in self.axes.items():
             chosen |= values[positions[name]]
@@ -65,7 +70,7 @@ class Grid:
 
 
 def paper_grids(kinds: Kinds = TRAIN) -> list[str]:
-    """Names of the grids of the paper."""
+    """Return the names of the papers' grids for one of the two kinds of searches."""
     return sorted(path.stem for path in PAPER_GRIDS[kinds].glob("*.yaml"))
 
 
@@ -85,11 +90,11 @@ def read_grid(given: Values | Sequence[str], kinds: Kinds = TRAIN) -> tuple[dict
         return fixed, _checked(given, kinds)
     values: dict[str, Any] = {}
     for word in given:
-        settings, found = _read_word(word, kinds)
+        settings, varied = _read_word(word, kinds)
         fixed |= settings
-        for key, listed in found.items():
+        for key, listed in varied.items():
             names = key.replace("_", "-")
-            # In the place of the same names, and without others that share one of them.
+            # The values replace those of the same names, and remove axes that share one of the names.
             for other in [*values]:
                 if other != names and not set(other.split(",")).isdisjoint(names.split(",")):
                     del values[other]
@@ -98,7 +103,7 @@ def read_grid(given: Values | Sequence[str], kinds: Kinds = TRAIN) -> tuple[dict
 
 
 def _read_word(word: str, kinds: Kinds) -> tuple[Values, Values]:
-    """Read a word of `--grid`: the settings that it fixes, and those that it varies."""
+    """Read a word of `--grid`: return the settings that it fixes, and the values of those that it varies."""
     name, equals, listed = word.partition("=")
     if equals and name and all(listed.split(",")):
         return {}, {name: listed.split(",")}
@@ -114,7 +119,7 @@ def _read_word(word: str, kinds: Kinds) -> tuple[Values, Values]:
 
 
 def _checked(given: Values, kinds: Kinds) -> Grid:
-    """Check the names and values of a grid."""
+    """Check the names and values of a grid, and read the values by the types of the settings."""
     if not given:
         raise _refused(f"has nothing to search: give {EXAMPLE}")
     axes: dict[str, list[Values]] = {}
@@ -136,18 +141,19 @@ def _checked(given: Values, kinds: Kinds) -> Grid:
     grid = Grid(axes)
     if len(set(grid.names)) < len(grid.names):
         raise _refused(f"names a setting twice: {', '.join(grid.names)}")
-    # All are held in memory.
+    # All combinations are held in memory.
     if grid.size > 1_000_000:
         raise _refused(f"has {grid.size:,} combinations, at most 1,000,000 are allowed; leave out some")
     return grid
 
 
 def _refused(reason: str) -> InputError:
+    """Make an error about the option `grid`, for the caller to raise."""
     return InputError(f"`grid` {reason}", option="grid")
 
 
 def written(value: object) -> str:
-    """Write a value as a user does."""
+    """Return a value as a user would write it."""
     if isinstance(value, float):
         return f"{value:g}"
     if value is None or isinstance(value, bool):
@@ -156,12 +162,12 @@ def written(value: object) -> str:
 
 
 def short_name(values: object) -> str:
-    """Make a short folder name of JSON values."""
+    """Return a short folder name for JSON values, a part of their checksum."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def apply(combination: Values, encoder: EncoderConfig, config: Config) -> tuple[EncoderConfig, Config]:
-    """Apply a combination to the settings of a run."""
+    """Return the settings of a run, changed to the values of a combination."""
     of_encoder: dict[str, Any] = {}
     of_config = dict(combination)
     for entry in fields(EncoderConfig):

@@ -1,4 +1,4 @@
-"""What a search varies: the training of an encoder on pairs, or that of a model for a supervised task."""
+"""The two kinds of trials of a search: training an encoder on pairs, or a model for a supervised task."""
 
 from __future__ import annotations
 
@@ -33,15 +33,22 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
     from paranmt_hf.supervised.task import TaskSetup
 
-TRIAL_PAIRS = 100_000  # Section 4.2
+TRIAL_PAIRS = 100_000  # Number of pairs of a trial (section 4.2)
 Figures = tuple[float, float | None]  # The score of a trial, and its loss at the end
-Train = Callable[[Path], Figures]  # Trains, with checkpoints in a folder, and measures
+Train = Callable[[Path], Figures]  # Runs a trial with checkpoints in a folder
 
 
 class PairObjective:
-    """Trains encoders on a sample of pairs; their score is Spearman's rho on a development set.
+    """Trials that train encoders on a sample of pairs; their score is Spearman's rho on a development set.
 
-    `fixed` is what a grid of the paper fixes, and `most` the number of pairs of the sample; others are as in `tune`.
+    Args:
+        data: Pairs, as in `tune`.
+        columns: Names of their columns, as in `tune`.
+        fixed: Settings that a grid of the paper fixes.
+        training: Other settings, as in `tune`.
+        development: Scored pairs, as in `tune`.
+        exclude: Folder with STS sets, as in `tune`.
+        most: Maximum number of pairs of the sample.
     """
 
     command: Literal["train"] = "train"
@@ -75,11 +82,11 @@ class PairObjective:
 
     @property
     def identity(self) -> Identity:
-        """Everything that determines a trial except for what is varied."""
+        """Everything that determines a trial, except the settings that are varied."""
         return as_json(self._whole.settings)
 
     def begin(self, work: Path) -> int:
-        """Write the sample of the pairs into the work folder, once; returns its size."""
+        """Write the sample of pairs into the work folder, unless it is there, and return its number of pairs."""
         self._work, self._sample = work, work / "pairs.parquet"
         if not self._sample.exists():
             pairs, schema, rows = self._whole.pairs, pa.schema([(side, pa.string()) for side in SIDES]), 0
@@ -95,16 +102,26 @@ class PairObjective:
         return int(pq.read_metadata(self._sample).num_rows)
 
     def trial(self, combination: Values) -> Train:
-        """Find the training of a combination; raises an error if its settings do not fit together."""
+        """Return the function that runs the trial of a combination.
+
+        Raises:
+            InputError: The settings of the combination do not fit together.
+        """
         encoder, config = apply(combination, self._encoder, self._config)
         return partial(self._train, find_inputs([self._sample], encoder, config, PairSelection()))
 
     def _train(self, resolved: TrainingInputs, running: Path) -> Figures:
+        """Train an encoder, and compute its score.
+
+        Args:
+            resolved: The inputs of training.
+            running: Folder for checkpoints.
+        """
         # Imports torch.
         from paranmt_hf.training.fit import fit_encoder
         from paranmt_hf.training.prepare import prepare_training
 
-        # What goes before the first step depends on the encoder and the seed alone.
+        # The prepared pairs and the initial encoder depend on nothing else, so other trials use them too.
         prepared = self._work / "prepared" / short_name([asdict(resolved.encoder), resolved.config.seed])
         model, store, teacher = prepare_training(resolved, prepared, self._work / "teacher")
         history = fit_encoder(model, store, resolved.config, running, teacher=teacher)
@@ -113,21 +130,26 @@ class PairObjective:
         assert held_out is not None
         try:
             encoder = WithoutProgressBar(model.eval())
-            found = pair_similarities(encoder, held_out.left, held_out.right, held_out.name)
-            return spearman(found.values, held_out.gold), loss
+            similarities = pair_similarities(encoder, held_out.left, held_out.right, held_out.name)
+            return spearman(similarities.values, held_out.gold), loss
         except InputError as error:
             raise DivergedError(str(error)) from None
 
     def options(self, chosen: Values) -> dict[str, Any]:
-        """Options of `paranmt train` with the best settings, for 10 passes over all pairs (section 4.2)."""
+        """Return the options of `paranmt train` with the best settings, for 10 passes over all pairs (section 4.2)."""
         encoder, config = apply(chosen, self._encoder, replace(self._config, epochs=10))
         return {**self._data, "model": encoder.model, **_given(encoder), **_given(config)}
 
 
 class TaskObjective:
-    """Trains models for a supervised task; their score is that of the development items.
+    """Trials that train models for a supervised task; their score is the main figure on the development items.
 
-    `grid` is that of the search; the others as in `PairObjective`.
+    Args:
+        data: Folder of the task, as in `tune`.
+        task: Name of the task.
+        grid: Grid of the search.
+        fixed: Settings that a grid of the paper fixes.
+        training: Other settings, as in `tune`.
     """
 
     command: Literal["supervise"] = "supervise"
@@ -146,10 +168,10 @@ class TaskObjective:
         given = values_for(SUPERVISE, {**fixed, **(training or {})}, "training", without=["task"])
         self._data, self._encoder = places[0], EncoderConfig(**given[0])
         self._config = SuperviseConfig(**{"task": task, **given[1]})
-        own = [entry.name for entry in fields(EncoderConfig) if entry.name in grid.names]
-        if self._encoder.init_from and own:
+        clash = [entry.name for entry in fields(EncoderConfig) if entry.name in grid.names]
+        if self._encoder.init_from and clash:
             raise InputError(
-                f"`grid` varies {own[0].replace('_', '-')}, which the encoder of `init_from` has already; leave out "
+                f"`grid` varies {clash[0].replace('_', '-')}, which the encoder of `init_from` has already; leave out "
                 "one of them",
                 option="grid",
             )
@@ -162,7 +184,7 @@ class TaskObjective:
 
     @property
     def identity(self) -> Identity:
-        """Everything that determines a trial except for what is varied."""
+        """Everything that determines a trial, except the settings that are varied."""
         return as_json(self._whole.settings)
 
     def begin(self, work: Path) -> int:
@@ -170,19 +192,29 @@ class TaskObjective:
         return len(self._whole.task.parts["train"])
 
     def trial(self, combination: Values) -> Train:
-        """Find the training of a combination; raises an error if its settings do not fit together."""
+        """Return the function that runs the trial of a combination.
+
+        Raises:
+            InputError: The settings of the combination do not fit together.
+        """
         encoder, config = apply(combination, self._whole.encoder, self._config)
         # The defaults of some settings depend on others, so they are filled in for each trial.
         config = config.resolved(start=self._whole.start is not None)
         return partial(self._train, replace(self._whole, config=config, encoder=encoder))
 
     def _train(self, resolved: TaskSetup, running: Path) -> Figures:
+        """Train a model for the task, and return its best score on the development items.
+
+        Args:
+            resolved: The inputs of training.
+            running: Folder for checkpoints.
+        """
         from paranmt_hf.supervised.task import new_encoder, train_task
 
         running.mkdir(parents=True, exist_ok=True)
         start = resolved.start
         if start is None:
-            # Made once for each encoder, because word vectors are slow to read.
+            # Reading word vectors is slow, so the initial encoder is kept for trials with equal settings of it.
             name = short_name([asdict(resolved.encoder), resolved.config.seed])
             start = self._built.get(name) or new_encoder(resolved)
             self._built = {name: start}
@@ -190,19 +222,19 @@ class TaskObjective:
         return record.epochs[record.best_epoch - 1].development, record.epochs[-1].loss
 
     def options(self, chosen: Values) -> dict[str, Any]:
-        """Options of `paranmt supervise` with the best settings."""
+        """Return the options of `paranmt supervise` with the best settings."""
         encoder, config = apply(chosen, self._encoder, self._config)
         options = {"data": os.fspath(self._data), "task": config.task, **_given(config)}
         of_encoder = _given(encoder)
         if encoder.init_from:
             options["init_from"] = encoder.init_from
         elif of_encoder:
-            # As it is typed.
+            # In the form that is typed on the command line.
             options["encoder"] = ",".join(f"{name}={value}" for name, value in of_encoder.items())
         return options
 
 
 def _given(settings: Any) -> dict[str, Any]:  # noqa: ANN401 - settings
-    """The settings that differ from their defaults."""
+    """Return the settings that differ from their defaults, by name."""
     names = [entry.name for entry in fields(settings)]
     return {name: getattr(settings, name) for name in names if is_given(settings, name)}

@@ -1,4 +1,4 @@
-"""The settings of a search; its outcome: the record `tune.json`, and its tables."""
+"""The settings of a search, and its outcome: the record `tune.json`, and its tables."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from paranmt_hf.util.settings import Settings
 from paranmt_hf.util.tables import percent, text_table
 from paranmt_hf.util.wording import counted
 
-# The best settings, for `--config`, and all trials.
+# Files of the outcome: the best settings, for `--config`, and the table of all trials.
 OPTIONS, TABLE = "best.yaml", "trials.tsv"
-SHOWN_TRIALS = 20  # Rows that a terminal shows
+SHOWN_TRIALS = 20  # Maximum number of trials that a terminal shows
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class TuneTrial:
     """A combination of settings that was tried.
 
     Attributes:
-        number: When it was drawn, from 1.
+        number: Its number in the order of drawn combinations, from 1.
         settings: The settings of the grid, by name.
-        score: Spearman's rho on the development set, of a task its main figure on the development items; None if
+        score: Spearman's rho on the development set, or for a task its main figure on the development items; None if
             training failed.
-        loss: Loss at the end.
-        seconds: Time spent on it.
-        reason: Why training failed.
+        loss: Loss at the end; None if training failed, or no step was made.
+        seconds: Time spent on it, in seconds.
+        reason: Why training failed; None if it did not.
     """
 
     number: int
@@ -69,8 +69,8 @@ class TuneRecord(Record):
         command: The command that trains with the best settings.
         measure: Name of the trials' score.
         items: Number of pairs, or of items of a task, that each trial learned from.
-        combinations: Size of the grid.
-        refusals: Why combinations were skipped, whose settings are incompatible.
+        combinations: Number of combinations of the grid.
+        refusals: Why combinations were skipped: error messages about settings that do not fit together.
         trials: The trials, in their order.
     """
 
@@ -86,12 +86,16 @@ class TuneRecord(Record):
 
     @property
     def ranked(self) -> list[TuneTrial]:
-        """The trials, the best first and those that failed last."""
+        """The trials, the best first, and those that failed last."""
         return sorted(self.trials, key=lambda trial: (trial.score is None, -(trial.score or 0.0), trial.number))
 
     @property
     def best(self) -> TuneTrial:
-        """The trial with the highest score, the first of equals."""
+        """The trial with the highest score, the first of equals.
+
+        Raises:
+            InputError: No trial has a score.
+        """
         if not self.trials:
             raise InputError(f"no combination of the grid fits together; the last one: {self.refusals[-1]}")
         best = self.ranked[0]
@@ -100,7 +104,7 @@ class TuneRecord(Record):
         return best
 
     def table(self) -> str:
-        """The best trials as a table for a terminal."""
+        """Return the best trials as a table for a terminal."""
         names = [name.replace("_", "-") for name in self.trials[0].settings]
         rows = []
         for trial in self.ranked[:SHOWN_TRIALS]:
@@ -110,7 +114,7 @@ class TuneRecord(Record):
         return text_table(["trial", *names, self.measure, "loss"], rows)
 
     def as_tsv(self) -> str:
-        """The trials as tab-separated values, in the order of their runs."""
+        """Return all trials as tab-separated values, in the order of the trials."""
         text = io.StringIO()
         writer = csv.writer(text, delimiter="\t", lineterminator="\n")
         writer.writerow(["trial", *self.trials[0].settings, "score", "loss", "reason"])
@@ -121,10 +125,10 @@ class TuneRecord(Record):
 
 
 class TuneResult(Result[TuneRecord]):
-    """The outcome of a search."""
+    """The result of `paranmt tune`: the outcome of a search."""
 
     def summary(self) -> str:
-        """The best trials."""
+        """Return a table of the best trials, and the command that trains with the best settings."""
         record, folder = self.record, shown_path(self.folder)
         lines = [record.table()]
         if len(record.trials) > SHOWN_TRIALS:

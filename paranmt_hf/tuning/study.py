@@ -1,4 +1,4 @@
-"""The trials of a search: optuna chooses combinations, and its journal keeps them, so that a search can continue."""
+"""Run the trials of a search: optuna chooses combinations, and keeps them in a journal to continue from."""
 
 from __future__ import annotations
 
@@ -25,14 +25,17 @@ from paranmt_hf.util.progress import duration
 from paranmt_hf.util.records import as_json, from_json
 
 logger = logging.getLogger(__name__)
-# In the work folder: what is known of the trials, and what the one in progress keeps.
+# Names in the work folder: the journal of all trials, and the folder of the trial in progress.
 JOURNAL, RUNNING = "trials.jsonl", "running"
-# Attributes of a trial of optuna: what came out of it, or why its settings do not fit together.
+# Attributes of a trial of optuna: its outcome, or why its settings do not fit together.
 RESULT, REFUSAL = "result", "refusal"
 
 
 class _WorkFolderLock(JournalFileOpenLock):
-    """Locks nothing, because one process at a time has the work folder; a kill would leave a lock of optuna's."""
+    """A lock that locks nothing.
+
+    One process at a time has the work folder anyway, and optuna's own lock would remain after a kill.
+    """
 
     def acquire(self) -> bool:
         return True
@@ -42,15 +45,22 @@ class _WorkFolderLock(JournalFileOpenLock):
 
 
 class _ShuffledGrid(GridSampler):
-    """Draws every combination once, in an order by the seed."""
+    """Draws every combination once, in an order that the seed determines."""
 
     def after_trial(self, *_: Any) -> None:  # noqa: ANN401
-        """Do nothing, where optuna ends a loop that is not used here."""
+        """Do nothing; in optuna this ends a loop that is not used here."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """A search in a work folder."""
+    """A search in a work folder.
+
+    Attributes:
+        objective: The kind of trials.
+        grid: The combinations.
+        config: Settings of the search.
+        work: The work folder.
+    """
 
     objective: PairObjective | TaskObjective
     grid: Grid
@@ -58,10 +68,10 @@ class Search:
     work: Path
 
     def run(self) -> tuple[list[TuneTrial], list[str]]:
-        """Run all trials, or find them done; an interruption changes no choice.
+        """Run all trials that were not run before; an interruption changes no choice.
 
         Returns:
-            The trials, and why combinations were refused that do not fit together.
+            The trials, and error messages about combinations whose settings do not fit together.
         """
         study = open_study(self.work)
         drawn: list[dict[str, int]] = []
@@ -69,13 +79,13 @@ class Search:
         while len(drawn) < min(self.config.trials, self.grid.size):
             if number == len(study.trials) or not study.trials[number].state.is_finished():
                 study.sampler = self._sampler(number, repeated=repeated)
-                # The journal has one study, so a number is an id.
+                # The journal has a single study, so the number of a trial is its id too.
                 trial = study.ask() if number == len(study.trials) else optuna.trial.Trial(study, number)
                 self._run(trial, drawn)
-            found = study.trials[number].params
-            repeated = found in drawn
+            positions = study.trials[number].params
+            repeated = positions in drawn
             if not repeated:
-                drawn.append(found)
+                drawn.append(positions)
             number += 1
         results, refusals = [], []
         for trial in study.trials:
@@ -86,7 +96,12 @@ class Search:
         return results, refusals
 
     def _sampler(self, number: int, *, repeated: bool) -> BaseSampler:
-        """Make the sampler of a trial, at random after a repetition by TPE; an interruption must change nothing."""
+        """Make the sampler of one trial, from its number alone, so that an interruption changes nothing.
+
+        Args:
+            number: Number of the trial.
+            repeated: Whether the trial before repeated a combination; if so, TPE is replaced by a random choice.
+        """
         if self.config.sampler == "random":
             axes = {name: [*range(len(values))] for name, values in self.grid.axes.items()}
             return _ShuffledGrid(axes, self.config.search_seed)
@@ -96,7 +111,8 @@ class Search:
         with warnings.catch_warnings():
             # Optuna 4 calls `multivariate` experimental.
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            # All that versions of optuna have changed: with these, 4.5, 4.9 and 5.0 choose the same combinations.
+            # All defaults that differ among versions are set: with these values, optuna 4.5, 4.9 and 5.0 choose the
+            # same combinations.
             return TPESampler(
                 seed=seed,
                 multivariate=True,
@@ -107,7 +123,12 @@ class Search:
             )
 
     def _run(self, trial: optuna.Trial, drawn: list[dict[str, int]]) -> None:
-        """Run a trial, unless its combination was drawn before; the journal gets what came out."""
+        """Run a trial, unless its combination was drawn before, and write its outcome into the journal.
+
+        Args:
+            trial: The trial of optuna.
+            drawn: Positions of the combinations before it, on each axis.
+        """
         for name, values in self.grid.axes.items():
             trial.suggest_categorical(name, range(len(values)))
         if trial.params in drawn:
@@ -128,14 +149,18 @@ class Search:
         logger.info(f"trial {done.number}: {shown}: {outcome} ({duration(done.seconds)})")
 
     def _train(self, trial: TuneTrial) -> TuneTrial:
-        """Train, and fill in what came out; settings that do not fit together raise an `UnfitError`."""
+        """Train a trial, and return it with its outcome.
+
+        Raises:
+            UnfitError: Its settings do not fit together.
+        """
         try:
             train = self.objective.trial(trial.settings)
         except InputError as error:
             raise UnfitError(str(error)) from None
         started = time.monotonic()
         try:
-            # Named after its settings, so that no other trial continues from its checkpoint.
+            # The folder is named after the settings, so that no other trial continues from this checkpoint.
             score, loss = train(self.work / RUNNING / short_name(trial.settings))
             trial = replace(trial, score=score, loss=loss)
         except DivergedError as error:
@@ -144,10 +169,10 @@ class Search:
 
 
 def open_study(work: Path) -> optuna.Study:
-    """Open the study in a journal, or begin one."""
+    """Open the study in the journal of a work folder, or begin one."""
     path = work / JOURNAL
     if path.exists():
-        # A kill or a full disk may have cut off the last line.
+        # Remove an incomplete last line, which a kill or a full disk may have left.
         os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     storage = JournalStorage(JournalFileBackend(str(path), _WorkFolderLock(str(path))))

@@ -1,8 +1,8 @@
 """Search for settings: combinations of a grid are trained on a sample, and evaluated on scored pairs of phrases.
 
-arXiv:1511.08198, section 4.2: every model is trained for 5 epochs on 100,000 pairs; the settings of the highest
-Spearman's rho on similarities of phrases are then trained on all pairs for 10 epochs. Section 4.4: of a supervised
-task the settings that are best on its development items.
+arXiv:1511.08198, section 4.2: every model is trained for 5 epochs on 100,000 pairs. The settings with the highest
+Spearman's rho on similarities of phrases are then trained on all pairs for 10 epochs. Section 4.4: for a supervised
+task, the settings that are best on its development items are chosen.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def tune(
             if value is not None:
                 raise InputError(f"`{name}` is for pairs; leave it out, or `task`", option=name)
         objective = TaskObjective(data, task, searched, fixed, training)
-    # In another order of the names the table has other columns.
+    # The order of the names is part of the identity, because it is that of the table's columns.
     search = {**asdict(tuning), "names": searched.names}
     identity = as_json({**objective.identity, "grid": searched.axes, "search": search})
 
@@ -106,7 +106,7 @@ def tune(
 
 
 def holds_trials(work: Path) -> bool:
-    """Whether a trial has a score, or one has trained for a while; failed trials do not count."""
+    """Whether a work folder holds a trial with a score, or one that trained for a while; failed ones do not count."""
     from paranmt_hf.tuning.study import JOURNAL, RUNNING, TrialState, open_study
 
     if any((work / RUNNING).glob("**/checkpoint*")):

@@ -1,1 +1,1 @@
-"""Base of all layers: files, work in progress, settings, progress, optional packages."""
+"""What all other folders build on: files, unfinished work, records, settings, progress, optional packages."""

@@ -1,4 +1,4 @@
-"""Atomic files and folders, checks of output paths, and checksums."""
+"""Atomic writing of files and folders, checks of paths, and checksums."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.util.machine import is_running
 from paranmt_hf.util.packed import DAMAGED, open_packed
 
-AGAIN = "make room and run the same command again"
+AGAIN = "make room and run the same command again"  # The usual advice where the disk is full
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # A full disk, an exhausted quota, a limit on the size of files
-_OPEN: set[str] = set()  # Names of the files that this process is writing
+_OPEN: set[str] = set()  # Names of the temporary files and folders that this process is writing
 Names = str | Path | Sequence[str | Path]  # One or more files, folders or ids on the Hub
 
 
@@ -32,10 +32,18 @@ Names = str | Path | Sequence[str | Path]  # One or more files, folders or ids o
 def replacing(path: Path, *, doing: str = "save", advice: str = AGAIN, sweep: bool = True) -> Iterator[Path]:
     """Write a file atomically in a `with` block; the former file stays until the block ends.
 
-    Each call writes in a place of its own, a hidden file in the same folder whose name ends in `.tmp`, so that
-    processes that write one file at once do not mix; the last one to finish wins. `doing` is the action, for the
-    `WriteError`: `cannot save PATH: ...`, and `advice` what to do if there is no room. `sweep` deletes what killed
-    processes left of this file, which lists the folder.
+    The block is given the path of a temporary file to write: a hidden file in the same folder, whose name ends in
+    `.tmp`. At the end of the block it gets the name `path`. Each call has a temporary file of its own, so processes
+    that write one file at the same time do not mix their bytes; the last one to finish wins.
+
+    Args:
+        path: The file to write or replace.
+        doing: Verb for the error: `cannot save PATH: ...`.
+        advice: What the error tells the user to do if the disk is full.
+        sweep: Whether to delete temporary files of `path` that killed processes left. This lists the folder.
+
+    Raises:
+        WriteError: If writing fails; the former file then stays.
     """
     if sweep:
         sweep_killed(path)
@@ -43,8 +51,8 @@ def replacing(path: Path, *, doing: str = "save", advice: str = AGAIN, sweep: bo
     _OPEN.add(aside.name)
     try:
         yield aside
-        # Else a power cut could leave the new name with nothing behind it.
-        # Windows flushes only files that are open for writing.
+        # Without flushing, a power cut could leave an empty file under the new name.
+        # The file is opened for writing because Windows flushes no others.
         with aside.open("r+b") as file:
             os.fsync(file.fileno())
         aside.replace(path)
@@ -60,7 +68,10 @@ def replacing(path: Path, *, doing: str = "save", advice: str = AGAIN, sweep: bo
 
 @contextmanager
 def new_folder(path: Path, *, advice: str = AGAIN) -> Iterator[Path]:
-    """Fill a hidden folder in a `with` block, which is renamed to `path` (missing or empty) at its end."""
+    """Fill a hidden folder in a `with` block; at the end of the block it is renamed to `path`.
+
+    `path` must be missing or an empty folder; `advice` is what an error tells the user to do if the disk is full.
+    """
     aside = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     with writing(path, advice=advice):
         sweep_killed(path)
@@ -75,9 +86,12 @@ def new_folder(path: Path, *, advice: str = AGAIN) -> Iterator[Path]:
 
 
 def make_once(folder: Path, make: Callable[[Path], None], *, advice: str = AGAIN) -> Path:
-    """Find or create a folder of a cache, which `make` fills: one process creates it, others wait and find it.
+    """Return a folder of a cache, and create it if it is missing; other processes wait meanwhile and then find it.
 
-    It appears under its name when it is complete; `advice` is what to do if there is no room.
+    Args:
+        folder: The folder, which exists under this name only when it is complete.
+        make: Fills the new folder, whose temporary path it is given.
+        advice: What an error tells the user to do if the disk is full.
     """
     if not folder.is_dir():
         with writing(folder, advice=advice):
@@ -90,19 +104,19 @@ def make_once(folder: Path, make: Callable[[Path], None], *, advice: str = AGAIN
 
 
 def put_in_place(made: Path, path: Path) -> None:
-    """Rename a finished folder to a path that is missing or an empty folder."""
+    """Rename the finished folder `made` to `path`, which must be missing or an empty folder."""
     if path.exists():
         path.rmdir()
     made.rename(path)
 
 
 def sweep_killed(path: Path) -> None:
-    """Delete temporary files of killed processes next to a file or folder that they wrote."""
+    """Delete the temporary files and folders that killed processes left next to `path` when they wrote it."""
     with suppress(OSError):
         for aside in path.parent.glob(f".{glob.escape(path.name)}.*-*.tmp"):
             process = aside.name.removeprefix(f".{path.name}.").split("-")[0]
-            own = process == str(os.getpid())
-            if aside.name not in _OPEN and process.isdecimal() and (own or not is_running(int(process))):
+            is_this = process == str(os.getpid())
+            if aside.name not in _OPEN and process.isdecimal() and (is_this or not is_running(int(process))):
                 if aside.is_dir():
                     shutil.rmtree(aside, ignore_errors=True)
                 else:
@@ -111,7 +125,10 @@ def sweep_killed(path: Path) -> None:
 
 @contextmanager
 def writing(path: Path, *, advice: str = AGAIN) -> Iterator[None]:
-    """Convert errors of a `with` block that writes a path, or into it, to a `WriteError` with that path."""
+    """Convert errors of writing in a `with` block to a `WriteError` that names `path`, the file or folder written.
+
+    `advice` is what the error tells the user to do if the disk is full. Errors of other kinds are not changed.
+    """
     try:
         yield
     except Exception as error:
@@ -121,13 +138,13 @@ def writing(path: Path, *, advice: str = AGAIN) -> Iterator[None]:
 
 
 def write_failure(error: BaseException) -> str | None:
-    """Describe in a few words why writing failed; None for an error of another kind."""
-    # Messages of torch that replace the system's reason.
+    """Return in a few words why writing failed; None if the error is not about writing."""
+    # The messages of torch replace those of the system.
     if isinstance(error, RuntimeError) and re.search(
         "PytorchStreamWriter|inline_container|iostream error", str(error)
     ):
         return "torch failed writing a file"
-    # Tokenizers raise errors of no class of their own.
+    # The library tokenizers raises plain `Exception`.
     of_tokenizers = type(error) is Exception and "(os error" in str(error)
     if isinstance(error, InputError) or not (of_tokenizers or isinstance(error, OSError | SafetensorError)):
         return None
@@ -135,12 +152,12 @@ def write_failure(error: BaseException) -> str | None:
 
 
 def disk_full(error: BaseException) -> bool:
-    """Whether writing failed because the disk is full."""
+    """Return whether an error means that writing failed because the disk is full, or a quota is exhausted."""
     return write_failure(error) is not None and (isinstance(error, RuntimeError) or _error_number(error) in DISK_FULL)
 
 
 def advise(error: BaseException, advice: str) -> str:
-    """Advice for an error of writing: the given one if the disk may be full, otherwise to check the path."""
+    """Return what the user can do about an error of writing: `advice` if the disk may be full, else check the path."""
     number = _error_number(error)
     if number is None or number in DISK_FULL:
         return advice
@@ -148,24 +165,24 @@ def advise(error: BaseException, advice: str) -> str:
 
 
 def _error_number(error: BaseException) -> int | None:
-    # Libraries written in Rust give the system's number in their text alone.
+    # Libraries written in Rust give the number of the system's error only in the message.
     found = re.search(r"(?:\(os error |Os \{ code: )(\d+)", str(error))
     return int(found[1]) if found else getattr(error, "errno", None)
 
 
 def resolved(path: str | Path) -> Path:
-    """Resolve a path, which need not exist."""
+    """Make a path absolute, with `~` and links resolved; it need not exist."""
     try:
         return Path(path).expanduser().resolve()
     except RuntimeError as error:
-        # Links that lead to themselves, or `~NAME` without such a user.
+        # A link leads to itself, or there is no user NAME of `~NAME`.
         raise InputError(f"{path} leads nowhere: {error}", path=Path(path)) from None
 
 
 def check_regular(path: Path) -> None:
-    """Reject what cannot be read like a file or folder; missing ones are accepted.
+    """Reject broken links, pipes, sockets and devices; a path that does not exist is accepted.
 
-    What a shell makes of `<(zcat FILE)` is a pipe, which can be read only once.
+    A pipe, such as a shell makes of `<(zcat FILE)`, is rejected because it can be read only once.
     """
     if path.is_symlink() and not path.exists():
         raise InputError(f"{path} is a link to {path.readlink()}, which cannot be found; check it", path=path)
@@ -176,7 +193,7 @@ def check_regular(path: Path) -> None:
 
 
 def existing(files: Iterable[Path]) -> list[Path]:
-    """Check that files are there."""
+    """Return the paths of input files; reject an empty list, missing files, folders, and all but regular files."""
     paths = [Path(path) for path in files]
     if not paths:
         raise InputError("expected at least one file, got none")
@@ -190,7 +207,7 @@ def existing(files: Iterable[Path]) -> list[Path]:
 
 
 def sweep(folder: Path) -> None:
-    """Remove temporary files that a killed command left in a folder."""
+    """Delete all temporary files, `.*.tmp`, that a killed command left in a folder."""
     for path in folder.glob(".*.tmp"):
         path.unlink(missing_ok=True)
 
@@ -202,7 +219,11 @@ def read_text(path: Path) -> str:
 
 
 def parse_json(text: str | bytes) -> Any:  # noqa: ANN401 - whatever is there
-    """Parse JSON; raises `ValueError`, also for values nested so deeply that Python does not parse them."""
+    """Parse JSON.
+
+    Raises:
+        ValueError: If the text is not JSON, or is nested more deeply than Python can parse.
+    """
     try:
         return json.loads(text)
     except RecursionError:
@@ -211,7 +232,10 @@ def parse_json(text: str | bytes) -> Any:  # noqa: ANN401 - whatever is there
 
 @contextmanager
 def open_lines(path: Path, what: str = "") -> Iterator[BinaryIO]:
-    """Open a text file, plain or packed (see `PACKED`), in a `with` block; errors say `what` it is."""
+    """Open a text file for reading bytes in a `with` block; it may be packed, as by gzip (see `PACKED`).
+
+    `what` describes the file in errors: `cannot read WHAT PATH: ...`.
+    """
     check_regular(path)
     try:
         with open_packed(path) as lines:
@@ -222,7 +246,7 @@ def open_lines(path: Path, what: str = "") -> Iterator[BinaryIO]:
 
 
 def decode_line(line: bytes, path: Path, number: int) -> str:
-    """Decode a line as UTF-8; the error names the file and the number of the line, from 1."""
+    """Decode a line as UTF-8; the error names its file `path` and its `number`, counted from 1."""
     try:
         return line.decode("utf8")
     except UnicodeDecodeError as error:
@@ -233,14 +257,14 @@ def decode_line(line: bytes, path: Path, number: int) -> str:
 
 
 def checksum(path: Path) -> str:
-    """SHA-256 of a file."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     check_regular(path)
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class ChecksummedFile:
-    """Writes a file and computes its SHA-256; a former file is replaced."""
+    """A new file whose SHA-256 is computed while it is written; a former file at `path` is overwritten."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._digest = path, hashlib.sha256()
@@ -248,13 +272,13 @@ class ChecksummedFile:
             self._file = path.open("wb")
 
     def write(self, content: bytes | memoryview) -> None:
-        """Append bytes."""
+        """Append bytes to the file."""
         with writing(self._path):
             self._file.write(content)
         self._digest.update(content)
 
     def close(self) -> str:
-        """Close the file when it is on the disk; returns the checksum."""
+        """Flush the file to the disk and close it; return its SHA-256, in hexadecimal."""
         with writing(self._path), self._file:
             self._file.flush()
             os.fsync(self._file.fileno())
@@ -262,32 +286,35 @@ class ChecksummedFile:
 
 
 def share_weights(folder: Path) -> None:
-    """Set the permissions of weights to those of their folder, because safetensors may make them private."""
+    """Give the weights in a folder its permissions to read and write, because safetensors may make them private."""
     for path in folder.rglob("*.safetensors"):
         path.chmod(path.parent.stat().st_mode & 0o666)
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file atomically."""
+    """Write `content` to a file atomically; a former file is replaced."""
     with replacing(path, sweep=False) as aside:
         aside.write_bytes(content)
 
 
 def shown_path(path: Path) -> str:
-    """Format a path as a person would type it: relative to the working directory, if it is below."""
+    """Format a path as a person would type it: relative to the working directory if the path is inside it."""
     try:
         return str(path.relative_to(Path.cwd()))
-    except (ValueError, FileNotFoundError):  # The second where the result replaced the working directory itself.
+    except (ValueError, FileNotFoundError):  # There is no working directory if a result has replaced it.
         return str(path)
 
 
 def result_file(
     out: str | Path, suffixes: Sequence[str] = (), *, sources: Iterable[str | Path] = (), option: str = "out"
 ) -> Path:
-    """Resolve the path of a result before the work, and reject one that cannot be written.
+    """Return the absolute path of a result file; reject a path that cannot be written, before any work is done.
 
-    Its name ends in one of `suffixes`, if there are any. `sources` are folders that the result is made from, which it
-    would change if it were inside; `option` is the name of the parameter, for errors.
+    Args:
+        out: The path as given.
+        suffixes: Endings one of which the name must have; empty for any name.
+        sources: Inputs of the result. It must not lie inside one that is a folder, because it would change it.
+        option: Name of the parameter that `out` is from, for errors.
     """
 
     def refusal(reason: str) -> InputError:
@@ -307,16 +334,16 @@ def result_file(
 
 
 def is_record(file: Path) -> bool:
-    """Whether a file is the record of a result; one next to its result is named after it."""
+    """Return whether a file is the record of a result."""
     return bool(record_values(file))
 
 
 def record_values(content: Path | bytes) -> dict[str, Any]:
-    """The values of the record of a result; empty for other files."""
+    """Return the JSON values of the record of a result, given as a path or as its bytes; empty for any other file."""
     with suppress(OSError, ValueError):
         if isinstance(content, Path):
             content = content.read_bytes() if content.suffix == ".json" else b""
-        # Others, such as large tokenizers, are not parsed.
+        # Other JSON files, such as large tokenizers, are not parsed.
         values = parse_json(content) if b'"paranmt_hf"' in content else None
         if isinstance(values, dict) and {"settings", "machine", "paranmt_hf"} <= values.keys():
             return values
@@ -324,7 +351,7 @@ def record_values(content: Path | bytes) -> dict[str, Any]:
 
 
 def refuse_inside(out: Path, sources: Iterable[str | Path], option: str) -> None:
-    """Reject a resolved path inside a folder that is an input of the result."""
+    """Reject the resolved path `out` of a result if it is inside one of its `sources`, its input files and folders."""
     for source in (Path(source).expanduser() for source in sources):
         if source.is_dir() and source.resolve() in out.parents:
             raise InputError(
@@ -333,19 +360,19 @@ def refuse_inside(out: Path, sources: Iterable[str | Path], option: str) -> None
 
 
 def write_result(path: Path, text: str) -> None:
-    """Write a requested text: to a file atomically, to a terminal or a pipe directly."""
+    """Write `text` to `path`: atomically to a file, directly to a terminal or a pipe."""
     if path.exists() and not path.is_file():
-        # Next to a terminal or a pipe, such as /dev/stdout, nothing can be written.
+        # No temporary file can be written next to a terminal or a pipe, such as /dev/stdout.
         with writing(path):
             path.write_text(text, encoding="utf8", newline="\n")
     else:
-        # The target of a link is replaced, not the link.
+        # If the path is a link, its target is replaced, and the link stays.
         with replacing(resolved(path)) as aside:
             aside.write_text(text, encoding="utf8", newline="\n")
 
 
 def source_name(source: str | Path) -> str:
-    """Name a file or folder without its parents; other names, such as Hub ids, are unchanged."""
+    """Return the name of a file or folder without its parents; return other names, such as Hub ids, unchanged."""
     path = Path(source).expanduser()
     if not path.exists():
         return str(source)
@@ -353,5 +380,5 @@ def source_name(source: str | Path) -> str:
 
 
 def listed(names: Names | None) -> list[str | Path]:
-    """Wrap a single name in a list."""
+    """Return names as a list: a single name becomes a list of one, None an empty list."""
     return [names] if isinstance(names, str | Path) else list(names or ())

@@ -1,4 +1,4 @@
-"""A page for the person at this computer: served on loopback, protected by a token in its address."""
+"""Serving of a page for the person at this computer only: on loopback, protected by a token in its address."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import require
 
 HOST = "127.0.0.1"
-# Nothing from elsewhere, no frames, no guessing of types; what is shown may change at any time.
 HEADERS = (
+    # The page loads scripts, styles and data from this server alone, and no other site may show it in a frame.
     (
         b"content-security-policy",
         b"default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; form-action 'self'",
     ),
+    # Browsers take files for what their media types say, and do not guess.
     (b"x-content-type-options", b"nosniff"),
+    # Links do not tell other sites the address of the page, which holds the token.
     (b"referrer-policy", b"no-referrer"),
+    # Answers are not cached, because the data may change at any time.
     (b"cache-control", b"no-store"),
 )
 
@@ -33,43 +36,45 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 def new_token() -> str:
-    """Generate a secret token of 32 characters."""
+    """Return a random secret token of 32 characters."""
     return secrets.token_urlsafe(24)
 
 
 def listen(port: int, host: str = HOST) -> socket.socket:
-    """Open a port, by default on loopback; 0 is any free port."""
+    """Return a socket that listens on a port, by default on loopback; the port 0 stands for any free port."""
     if not 0 <= port <= 65535:
         raise InputError(f"port must be from 0 to 65535, was {port}; 0 is any that is free", option="port")
     try:
-        family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        family, kind, protocol, _, target = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError):
         raise InputError(f"host {host!r} is no address", option="host") from None
-    # asyncio sends small answers at once, without waiting for the last one's receipt, if it knows that this is TCP.
-    taken = socket.socket(family, kind, protocol)
-    # A port of a server that ended a moment ago is free; on Windows one that is in use would be, too.
+    # The protocol is given because asyncio sets TCP_NODELAY only on sockets of TCP: small answers are then sent at
+    # once, without waiting until the receipt of the previous ones is confirmed.
+    listening = socket.socket(family, kind, protocol)
+    # The option makes the port of a server that ended a moment ago usable again. On Windows it is left out, because
+    # there it would also allow a port that another program is using.
     if os.name == "posix":
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        taken.bind(place)
-        taken.listen(128)
+        listening.bind(target)
+        listening.listen(128)
     except OSError as error:
-        taken.close()
+        listening.close()
         if error.errno == errno.EADDRNOTAVAIL:
             raise InputError(f"host {host!r} is no address of this computer", option="host") from None
-        taken_by = "is taken by another program" if error.errno == errno.EADDRINUSE else None
-        reason = taken_by or f"cannot be used: {error.strerror}"
+        in_use = "is taken by another program" if error.errno == errno.EADDRINUSE else None
+        reason = in_use or f"cannot be used: {error.strerror}"
         raise InputError(f"port {port} {reason}; choose another one, or 0 for a free one", option="port") from None
-    return taken
+    return listening
 
 
 def address(listening: socket.socket, token: str, **parameters: str) -> str:
-    """The address of the page, including its token."""
+    """Return the address of the page, which includes its token and other URL parameters."""
     return f"http://{HOST}:{listening.getsockname()[1]}/?{urlencode({'token': token, **parameters})}"
 
 
 def serve(app: App, listening: socket.socket, token: str) -> None:
-    """Serve an ASGI application until Ctrl-C, only to browsers that know the token."""
+    """Serve an ASGI application on an open socket until Ctrl-C, only to requests with the token (see `guarded`)."""
     uvicorn = require("uvicorn", "annotate")
     port = listening.getsockname()[1]
     config = uvicorn.Config(
@@ -81,11 +86,13 @@ def serve(app: App, listening: socket.socket, token: str) -> None:
 
 
 def guarded(app: App, token: str, port: int) -> App:
-    """Answer only requests with the token, in the address or in the cookie that the first answer sets.
+    """Wrap an ASGI application so that it answers only requests of its own page; all others get the status 403.
 
-    A request must also name this very host: a page of another site whose name leads to 127.0.0.1 is rejected. So is a
-    request of another page that would change something: to cookies, another port of this computer is the same site;
-    therefore the port is in the cookie's name.
+    - A request must bring the token: in its address, or in the cookie that the answer to such a request sets.
+    - Its `Host` header must be this address. This rejects a page of another site whose name resolves to 127.0.0.1.
+    - A request that may change something (other than GET and HEAD) must come from this page, by its `Origin` header.
+
+    Browsers share cookies between all ports of a computer, so the name of the cookie has the port in it.
     """
     from starlette.requests import Request
     from starlette.responses import PlainTextResponse
@@ -97,11 +104,11 @@ def guarded(app: App, token: str, port: int) -> App:
             return
         request = Request(scope)
         host, given = request.headers.get("host"), request.query_params.get("token")
-        shown = (given or "", request.cookies.get(name, ""))
+        tokens = (given or "", request.cookies.get(name, ""))
         refused = None
         if host not in hosts:
             refused = "this page is served to its own address only"
-        elif not any(secrets.compare_digest(each.encode(), token.encode()) for each in shown):
+        elif not any(secrets.compare_digest(each.encode(), token.encode()) for each in tokens):
             refused = "open the address that the command printed: it holds a token"
         elif (
             request.method not in ("GET", "HEAD")

@@ -1,4 +1,4 @@
-"""Resources of this process: cores, threads, memory; and compiled inner loops."""
+"""Cores, threads and memory that this process may use, and compilation of inner loops."""
 
 from __future__ import annotations
 
@@ -19,27 +19,33 @@ GPU_THREADS = 4  # Threads that prepare batches for a GPU
 
 
 def visible_cores() -> int:
-    """Number of cores that the scheduler gives this process."""
+    """Return the number of cores that this process may run on, which can be fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def total_memory() -> int:
-    """Bytes of memory of this machine."""
+    """Return the size of this machine's memory in bytes."""
     import psutil
 
     return int(psutil.virtual_memory().total)
 
 
 def is_running(process: int) -> bool:
-    """Whether a process with this id is running."""
-    # Importing it takes a tenth of the time to the first vector of a new process.
+    """Return whether a process with this id is running."""
+    # The import is here because it takes a tenth of the time until a new process has its first vector.
     import psutil
 
     return bool(psutil.pid_exists(process))
 
 
 def refuse_beyond_memory(needed: float, what: str, advice: str) -> None:
-    """Reject what takes more bytes than this machine has memory, before allocating it."""
+    """Reject work that needs more memory than this machine has, before the memory is allocated.
+
+    Args:
+        needed: Bytes that the work needs.
+        what: Start of the error, up to the number of gigabytes: `the vectors take`.
+        advice: End of the error: what the user can do.
+    """
     memory = total_memory()
     if needed > memory:
         raise InputError(f"{what} {needed / 1e9:,.0f} GB, and this machine has {memory / 1e9:,.0f} GB; {advice}")
@@ -57,10 +63,11 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def torch_threads(device: str = "cpu") -> Iterator[ThreadPoolExecutor]:
-    """A pool of as many threads as torch uses, on each of which torch runs on one thread; of `GPU_THREADS` for CUDA.
+    """Give a pool of threads for batches in a `with` block; in each of them torch computes on one thread.
 
-    A batch on one core takes less processor time than on several, which wait for each other in every operation. A GPU
-    computes a batch while other threads prepare the next ones.
+    On the CPU the pool has as many threads as torch uses. A batch on one core takes less processor time than on
+    several cores, which wait for each other in every operation. For CUDA the pool has `GPU_THREADS` threads, so that
+    some prepare batches while the GPU computes another one. For other devices it has one thread.
     """
     import torch
 
@@ -71,13 +78,13 @@ def torch_threads(device: str = "cpu") -> Iterator[ThreadPoolExecutor]:
         try:
             yield pool
         finally:
-            # After an error or Ctrl-C the batches that wait are not computed.
+            # After an error or Ctrl-C, batches that have not begun are not computed.
             pool.shutdown(cancel_futures=True)
 
 
 @contextmanager
 def threads_kept() -> Iterator[None]:
-    """Restore the number of torch threads after a `with` block, without importing torch."""
+    """Restore the number of torch's threads after a `with` block; torch is not imported if it was not before."""
     before = sys.modules["torch"].get_num_threads() if "torch" in sys.modules else None
     try:
         yield
@@ -87,21 +94,28 @@ def threads_kept() -> Iterator[None]:
 
 
 def compiled(*, fast: bool = False, **options: Any) -> Callable[[Function], Function]:  # noqa: ANN401
-    """Compile a function with numba, cached on disk if possible; `fast` allows sums in another order."""
+    """Return a decorator that compiles a function with numba, cached on disk if possible.
+
+    Args:
+        fast: Whether sums may be computed in another order, which makes them faster and rounds them differently.
+        options: Further options of `numba.njit`.
+    """
     from numba import njit
 
-    # Of fast sums, infinities and NaN are kept.
+    # The flags `nnan` and `ninf` are left out of `fastmath`, so infinities and NaN are computed correctly.
     options |= {"nogil": True, "fastmath": {"reassoc", "contract", "arcp", "nsz"} if fast else False}
 
     def compile_(function: Function) -> Function:
         try:
-            # The cache stores classes of named tuples by name, and fails where a later version has none of that name.
-            # Its files are called after the function, so each version of the source file gets files of its own.
+            # The cache stores classes of named tuples by name, and fails if a later version has no class of that name.
+            # Its files are named after the function, so the name gets a hash of the source file: each version of the
+            # source then has files of its own.
             source = Path(function.__code__.co_filename).read_bytes()
             function.__qualname__ += f"-{hashlib.sha256(source).hexdigest()[:12]}"
             return njit(cache=True, **options)(function)
         except (OSError, RuntimeError):
-            # There is no source, or neither the package's folder, the user's nor NUMBA_CACHE_DIR can be written.
+            # The source file is missing, or numba can write its cache into none of its folders: that of the package,
+            # that of the user, and NUMBA_CACHE_DIR.
             return njit(**options)(function)
 
     return compile_

@@ -1,6 +1,6 @@
-"""Markers of settings and parameters: their range, and how the command line and records treat them.
+"""Markers in the annotations of settings and parameters: a range, or how the command line and records treat them.
 
-They stand in annotations: `margin: Annotated[float, Range(above=0, at_most=2), Advanced] = 0.4`.
+For example, `margin: Annotated[float, Range(above=0, at_most=2), Advanced] = 0.4`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Annotated, Any
 
 @dataclass(frozen=True)
 class Range:
-    """Range of a number, or of each number of several: `Annotated[float, Range(above=0, at_most=2)]`.
+    """The allowed range of a number, or of each number in a sequence: `Annotated[float, Range(above=0, at_most=2)]`.
 
     Args:
-        at_least: Smallest value.
-        above: Exclusive lower bound; infinity is not allowed either.
-        at_most: Largest value.
+        at_least: Smallest allowed value; None for no such bound.
+        above: Exclusive lower bound; None for no such bound. If it is given, infinity is not allowed either.
+        at_most: Largest allowed value; None for no such bound.
     """
 
     at_least: float | None = None
@@ -28,13 +28,13 @@ class Range:
     def __contains__(self, value: float) -> bool:
         return (
             (self.at_least is None or value >= self.at_least)
-            # Nothing that must be above a number may be infinite: a margin, a learning rate.
+            # Settings that must be above a number, such as a margin or a learning rate, must be finite too.
             and (self.above is None or self.above < value < math.inf)
             and (self.at_most is None or value <= self.at_most)
         )
 
     def __str__(self) -> str:
-        """The range in words: `from 0 to 1`, `above 0 and at most 2`; empty without bounds."""
+        """Return the range in words: `from 0 to 1`, `above 0 and at most 2`; empty if there is no bound."""
         if self.at_least is not None and self.at_most is not None:
             return f"from {_bound(self.at_least)} to {_bound(self.at_most)}"
         bounds = {"at least": self.at_least, "above": self.above, "at most": self.at_most}
@@ -46,39 +46,50 @@ def _bound(bound: float) -> str:
 
 
 class Advanced:
-    """Marks an option that `--help` leaves out and `--help-all` shows: `Annotated[int, Advanced]`."""
+    """A marker of an option that only `--help-all` shows, and `--help` leaves out: `Annotated[int, Advanced]`."""
 
 
 class PythonOnly:
-    """Marks a field or parameter that is not an option of the command line: only programs and tests set it."""
+    """A marker of a field or parameter that is no option of the command line: only programs and tests set it."""
 
 
 class RunOnly:
-    """Marks a setting that changes how a command runs, but not its result; records omit it."""
+    """A marker of a setting that changes how a command runs but not its result, such as a number of processes.
+
+    It is left out of the settings that are compared and recorded.
+    """
 
 
 class ByContent:
-    """Marks a path whose content determines the result, not its name; only the options in a record have it."""
+    """A marker of a path to a file whose content determines the result, whatever its name.
+
+    The path is left out of the recorded settings, which have a checksum of the content instead; it is among the
+    recorded options of the command.
+    """
 
 
 class Writes:
-    """Marks a file that the command writes; the command line replaces only files that the same command wrote."""
+    """A marker of the path of a file that the command writes; it replaces only files that the same command wrote."""
 
 
 class AlsoWrites:
-    """Marks a path that the command writes besides its result, and checks itself."""
+    """A marker of a path that the command writes besides its result; the command itself checks what is there."""
 
 
 class Prefixed:
-    """Marks a parameter whose settings share field names with others of the command: `--baker-name`.
+    """A marker of a settings parameter whose options begin with the name of the parameter.
 
-    The option of the first field is that of the parameter alone: `--baker`.
+    It is for settings that share names of fields with other settings of the command. The fields of a parameter `baker`
+    become `--baker-oven`, `--baker-flour`, ...; the option of its first field is `--baker` alone.
     """
 
 
 @dataclass(frozen=True)
 class Without:
-    """Marks a parameter some of whose settings are not options of the command: `Without("groups", "order")`."""
+    """A marker of a settings parameter that names fields which are not options of the command.
+
+    For example, `Annotated[PairSelection, Without("ppdb_score")]`.
+    """
 
     fields: tuple[str, ...]
 
@@ -88,14 +99,15 @@ class Without:
 
 @dataclass(frozen=True)
 class Group:
-    """Marks settings that are given together as one option: `--search beams=8,top_p=0.9`, or a YAML file with them.
+    """A marker of settings that are given together as one option: `--search beams=8,top_p=0.9`, or a YAML file.
 
-    A field is marked with a name and a help text, `Annotated[Count, SEARCH]`. A parameter that is a settings class is
-    marked with `Group()`: all its fields, under the name of the parameter and the first paragraph of the class.
+    A single field is marked with a group that has a name and a help text: `Annotated[Count, SEARCH]`. If all fields of
+    a settings class form one group, its parameter is marked with `Group()`: the option then has the name of the
+    parameter, and its help is the first paragraph of the class docstring.
 
     Attributes:
         name: Name of the option.
-        help: What the settings are for.
+        help: Help text of the option.
     """
 
     name: str = ""
@@ -104,16 +116,17 @@ class Group:
 
 @dataclass(frozen=True)
 class Expands:
-    """Marks a parameter whose value is the name of values of other options, such as a recipe.
+    """A marker of a parameter whose value names a set of values for other options, such as a recipe.
 
     Attributes:
-        values: Gives the options and their values; those of a file and of the command line replace them.
+        values: Returns the values by the names of their options, given the name of the set. Values from a `--config`
+            file and from the command line take precedence over these.
     """
 
     values: Callable[[str], Mapping[str, Any]]
 
 
-# The largest seed that every random number generator in use accepts.
+# The upper bound is the largest seed that every random number generator in use accepts.
 Seed = Annotated[int, Range(at_least=0, at_most=2**32 - 1)]
 Count = Annotated[int, Range(at_least=1)]
 Share = Annotated[float, Range(at_least=0, at_most=1)]

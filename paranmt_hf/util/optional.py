@@ -1,4 +1,4 @@
-"""Optional packages."""
+"""Packages that only some features need: whether they are installed, and their versions."""
 
 from __future__ import annotations
 
@@ -12,12 +12,17 @@ from paranmt_hf.errors import InputError
 
 
 def available(package: str) -> bool:
-    """Whether a package can be imported, without importing it."""
+    """Return whether a package can be imported, without importing it."""
     return importlib.util.find_spec(package) is not None
 
 
 def require(package: str, extra: str) -> ModuleType:
-    """Import an optional package; if it is missing, the error names the extra of `paranmt-hf` that installs it."""
+    """Import and return an optional package; if it is missing, the error names `extra`, which installs it.
+
+    Args:
+        package: Name of the package in `import`.
+        extra: Extra of `paranmt-hf` that the package belongs to, such as `annotate`.
+    """
     check_installed(package, extra)
     return importlib.import_module(package)
 
@@ -31,7 +36,7 @@ def check_installed(package: str, extra: str) -> None:
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
-    """Versions of packages, by their names for pip; those that are not installed are left out."""
+    """Return the installed version of each package, by its name for pip; packages that are missing are left out."""
     found = {}
     for package in packages:
         try:

@@ -1,4 +1,4 @@
-"""Packed files: gzip, bzip2, xz and Zstandard, recognised by their first bytes, whatever their names."""
+"""Files packed by gzip, bzip2, xz or Zstandard, which are recognised by their first bytes whatever their names."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 from paranmt_hf.errors import InputError
 
-# What reading a packed file raises if it is cut off or damaged.
+# Errors that reading a packed file raises if it is cut off or damaged.
 DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)
 _BLOCK = 1 << 16
 
 
 class Packing(NamedTuple):
-    """One way to pack a file."""
+    """A format of packed files."""
 
     name: str
     suffix: str
-    signatures: tuple[bytes, ...]  # How its files begin
-    open: Callable[[Path], BinaryIO]  # Opens a file to read its bytes unpacked
-    create: Callable[[Path], Any]  # Creates a file to write bytes into it
+    signatures: tuple[bytes, ...]  # First bytes of its files, one of these
+    open: Callable[[Path], BinaryIO]  # Opens a packed file for reading unpacked bytes
+    create: Callable[[Path], Any]  # Creates a packed file for writing unpacked bytes
 
 
 def _open_zstd(path: Path) -> BinaryIO:
     import pyarrow as pa
 
-    # Arrow's own files cannot read lines.
+    # The buffer adds reading of lines, which Arrow's streams lack.
     return io.BufferedReader(pa.CompressedInputStream(pa.OSFile(str(path)), "zstd"), _BLOCK)
 
 
@@ -52,7 +52,8 @@ PACKINGS = (
     Packing(
         "bzip2",
         ".bz2",
-        # Text may begin with BZh and a digit too; the first block, or the end of an empty file, follows.
+        # Text may begin with `BZh` and a digit too, so the signature goes on: to the mark of the first block, or the
+        # mark of the end in an empty file.
         tuple(b"BZh%d" % level + block for level in range(1, 10) for block in (b"1AY&SY", b"\x17rE8P\x90")),
         lambda path: io.BufferedReader(_Streams(path.open("rb"), bz2.BZ2Decompressor), _BLOCK),
         lambda path: bz2.open(path, "wb"),
@@ -67,7 +68,7 @@ PACKINGS = (
     Packing(
         "Zstandard",
         ".zst",
-        # A frame, or one of the 16 kinds of frames that are skipped.
+        # The mark of a frame of data, or one of the 16 marks of frames that readers skip.
         (b"\x28\xb5\x2f\xfd", *[bytes([kind]) + b"\x2a\x4d\x18" for kind in range(0x50, 0x60)]),
         _open_zstd,
         _create_zstd,
@@ -77,7 +78,10 @@ PACKED = tuple(packing.suffix for packing in PACKINGS)
 
 
 def find_packing(path: Path) -> Packing | None:
-    """Find how a file is packed; one that is not packed as its name says is rejected."""
+    """Find the format in which a file is packed, by its first bytes; None for a plain file.
+
+    A file is rejected if its name has the ending of a packed format, such as `.gz`, but its bytes are of none.
+    """
     with path.open("rb") as file:
         head = file.read(16)
     for packing in PACKINGS:
@@ -94,20 +98,27 @@ def find_packing(path: Path) -> Packing | None:
 
 
 def open_packed(path: Path) -> BinaryIO:
-    """Open a file to read its bytes, unpacked if it is packed; damage raises `DAMAGED`."""
+    """Open a file for reading bytes, which are unpacked if it is packed; a damaged file raises one of `DAMAGED`."""
     packing = find_packing(path)
     return path.open("rb") if packing is None else packing.open(path)
 
 
 def unpacked_name(path: Path) -> str:
-    """Name of a file without the ending of its packing: `pairs.tsv` for `pairs.tsv.gz`."""
+    """Return the name of a file without the ending of a packed format: `pairs.tsv` for `pairs.tsv.gz`."""
     return path.stem if path.suffix.lower() in PACKED else path.name
 
 
 class _Streams(io.RawIOBase):
-    """Unpacks every stream of a file; the standard library ends without an error at what is between streams.
+    """A reader of all streams of a bzip2 or xz file, one after the other.
 
-    Where `padding` is not 0, zeros in multiples of it may follow a stream (The .xz File Format 1.2, section 2.2).
+    The readers of the standard library end at damaged bytes between two streams as if the file ended there; this one
+    raises an error.
+
+    Args:
+        file: The packed file.
+        decompressor: Creates the decompressor of one stream.
+        padding: Zeros in multiples of this number may follow a stream (The .xz File Format 1.2, section 2.2); 0 if no
+            zeros may.
     """
 
     def __init__(self, file: BinaryIO, decompressor: Callable[[], Any], padding: int = 0) -> None:
@@ -119,7 +130,7 @@ class _Streams(io.RawIOBase):
         return True
 
     def readinto(self, target: memoryview) -> int:  # type: ignore[override]
-        """Unpack the next bytes into `target`; returns their number, 0 at the end."""
+        """Unpack the next bytes into `target`; return their number, which is 0 at the end of the file."""
         while True:
             if self._stream is None and not self._next_stream():
                 return 0
@@ -136,7 +147,7 @@ class _Streams(io.RawIOBase):
                 return len(found)
 
     def _next_stream(self) -> bool:
-        """Skip the zeros behind a stream, and begin the next one; False at the end of the file."""
+        """Skip the zeros behind a stream, and begin the next one; return False at the end of the file."""
         zeros = 0
         while True:
             rest = self._packed.lstrip(b"\0") if self._padding else self._packed

@@ -1,4 +1,4 @@
-"""Parquet files: opened with clear errors, or queried by DuckDB where they are larger than memory."""
+"""Reading of Parquet files with clear errors, and queries by DuckDB of files that are larger than memory."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from paranmt_hf.util.optional import require
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-MEMORY_BYTES = 2_000_000_000
+MEMORY_BYTES = 2_000_000_000  # Memory that DuckDB may use by default
 
 
 @contextmanager
 def open_parquet(path: Path) -> Iterator[pq.ParquetFile]:
-    """Open a Parquet file; what cannot be read while it is open is an error that names it."""
+    """Open a Parquet file in a `with` block; errors of reading it there become an `InputError` that names the file."""
     existing([path])
     opened = False
     try:
@@ -33,7 +33,7 @@ def open_parquet(path: Path) -> Iterator[pq.ParquetFile]:
             yield file
     except (pa.ArrowException, OSError) as error:
         reason = str(error).split("\n")[0].rstrip(".")
-        # Errors of the system have a number; what Arrow finds in the bytes has none.
+        # Errors of the system have a number; errors about the content, which Arrow raises, have none.
         if (isinstance(error, OSError) and error.errno is None) or (isinstance(error, pa.ArrowInvalid) and not opened):
             reason = "the file is cut off or damaged"
         raise InputError(f"cannot read {path}: {reason}; expected a Parquet file, get it again", path=path) from None
@@ -46,7 +46,7 @@ def read_schema(path: Path) -> pa.Schema:
 
 
 def check_unique(schema: pa.Schema, columns: Iterable[str], path: Path) -> None:
-    """Reject a file that has one of `columns` several times."""
+    """Reject the Parquet file `path` if its `schema` has more than one column of a name in `columns`."""
     for name in columns:
         if schema.names.count(name) > 1:
             raise InputError(f"{path} has {schema.names.count(name)} columns {name}; rename all but one", path=path)
@@ -56,9 +56,13 @@ def check_unique(schema: pa.Schema, columns: Iterable[str], path: Path) -> None:
 def database(
     *, memory: int = MEMORY_BYTES, spill: Path | None = None, extra: str = "select"
 ) -> Iterator[DuckDBPyConnection]:
-    """Open a database in memory that spills to disk, into a temporary folder or `spill`, and downloads nothing.
+    """Open a DuckDB database in memory in a `with` block; it spills to disk, and downloads no extensions.
 
-    DuckDB may take `memory` bytes; its buffers for reading come on top. `extra` installs DuckDB, for the error.
+    Args:
+        memory: Bytes of memory that DuckDB may use. Its buffers for reading files are not counted.
+        spill: Folder in which a temporary folder for what does not fit into memory is created; None for that of the
+            system.
+        extra: Extra of `paranmt-hf` that installs DuckDB, for the error if it is missing.
     """
     duckdb = require("duckdb", extra)
     with tempfile.TemporaryDirectory(prefix="paranmt-", dir=spill) as folder:
@@ -70,28 +74,30 @@ def database(
             "preserve_insertion_order": False,
         }
         with duckdb.connect(":memory:", config=settings) as connection:
-            # The commands show progress of their own.
+            # The commands show their progress themselves.
             connection.execute("SET enable_progress_bar = false")
             try:
                 yield connection
             except (RuntimeError, duckdb.InterruptException) as error:
-                # What DuckDB makes of Ctrl-C.
+                # After Ctrl-C DuckDB raises one of these two errors.
                 if "interrupted" in str(error).lower():
                     raise KeyboardInterrupt from None
                 raise
 
 
 def as_table(files: Iterable[Path]) -> str:
-    """Format Parquet files as a table in a query: `read_parquet([...])`, with their own columns only."""
-    # Else `*` and `[` would name other files too, and a folder `origin=news` would take the place of a column.
+    """Return Parquet files as the SQL expression of a table, `read_parquet([...])`, which has only their columns."""
+    # Names are escaped because DuckDB takes `*` and `[` for patterns. Without `hive_partitioning = false`, a folder
+    # called `origin=news` would replace the column `origin` of its files.
     names = ", ".join("'" + glob.escape(str(path)).replace("'", "''") + "'" for path in files)
     return f"read_parquet([{names}], hive_partitioning = false)"
 
 
 def plain_types(table: pa.Table) -> pa.Table:
-    """Convert columns whose types few functions of Arrow take, as polars and DuckDB write them.
+    """Convert columns of types that few functions of Arrow support; polars and DuckDB write such types.
 
-    Views become text and bytes, float16 becomes float32, decimal numbers float64, or int64 if they have no decimals.
+    Views of text and bytes become plain text and bytes, and float16 becomes float32. Decimal numbers become float64,
+    or int64 if their type has no digits after the point.
     """
     table = without_views(table)
     for index, field in enumerate(table.schema):
@@ -104,7 +110,10 @@ def plain_types(table: pa.Table) -> pa.Table:
 
 
 def without_views(table: pa.Table) -> pa.Table:
-    """Convert views of text and bytes, also inside lists and structs: Arrow neither filters nor slices these."""
+    """Convert views of text and bytes to plain text and bytes, because Arrow can neither filter nor slice views.
+
+    Views inside lists and structs are converted too.
+    """
     for index, field in enumerate(table.schema):
         kind = without_view(field.type)
         if kind != field.type:
@@ -113,7 +122,7 @@ def without_views(table: pa.Table) -> pa.Table:
 
 
 def without_view(kind: pa.DataType) -> pa.DataType:
-    """The type that a column has after `without_views`."""
+    """Return the type of a column after `without_views`: `string` for `string_view`, other types unchanged."""
     if pa.types.is_string_view(kind):
         return pa.string()
     if pa.types.is_binary_view(kind):

@@ -1,4 +1,4 @@
-"""How many processes `torchrun` or `accelerate launch` started together, and which of them this is."""
+"""The number of processes that `torchrun` or `accelerate launch` started together, and which of them this one is."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import os
 
 
 def process_count() -> int:
-    """Number of processes that were started together."""
+    """Return the number of processes that were started together; 1 if this one was started alone."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def is_rank_0() -> bool:
-    """Whether this process reads the data, writes and reports; true of a process that was started alone."""
+    """Return whether this process is the one that reads data, writes results and reports.
+
+    Of several processes it is the one of rank 0. A process that was started alone always is.
+    """
     return process_count() == 1 or os.environ.get("RANK", "0") == "0"

@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, otherwise regular lines in the log."""
+"""Progress of long work: a bar on a terminal, or else regular lines in the log."""
 
 from __future__ import annotations
 
@@ -14,16 +14,24 @@ if TYPE_CHECKING:
 
 
 TICK = 1.0  # Seconds between two updates of a bar
-QUIET_SECONDS = 5.0  # Passes over data that take less are not worth a line in the log
+QUIET_SECONDS = 5.0  # A pass over data that takes less time gets no line in the log; for `least` of `Progress`
 logger = logging.getLogger(__name__)
 
 
 class Progress:
-    """Counts rows and shows the rate, the finished share, and the remaining time.
+    """A counter of finished rows that shows their rate, the finished share and the remaining time.
 
-    The rate counts from the last report of zero rows, because processes start and models load before; nor do rows
-    count for it that an earlier run has `done`. A line is logged after `every` seconds, and at the end unless all took
-    less than `least` seconds. Only one of several processes shows progress.
+    It is a context manager: the bar is closed, or the last line logged, at the end of its `with` block. The rate is
+    measured from the last call `advance_to(done)` on, because before it processes start and models load.
+
+    Args:
+        label: Name of the work, at the start of each line.
+        total: Number of all rows, those of earlier runs included; None if unknown.
+        done: Number of rows that an earlier run finished; they do not count for the rate.
+        every: Seconds between two lines of the log.
+        unit: What the rows are, in the plural, such as `sentences`.
+        least: No last line is logged if the work took fewer seconds than this.
+        shown: Whether to show anything; of several processes only one does.
     """
 
     def __init__(
@@ -49,12 +57,12 @@ class Progress:
             threading.Thread(target=self._tick, args=(self._bar,), daemon=True).start()
 
     def _tick(self, bar: Any) -> None:  # noqa: ANN401 - a bar of tqdm
-        """Update the clock of the bar while no rows are reported, which can take minutes."""
+        """Redraw the bar regularly, so that its clock goes on when no row is reported for minutes."""
         while not self._ended.wait(TICK):
             bar.refresh()
 
     def advance_to(self, rows: int, note: str = "") -> None:
-        """Set the number of finished rows, including those of earlier runs, and a note to show with it."""
+        """Set the number of finished rows, which includes those of earlier runs, and a note that is shown with it."""
         self._note = note
         if rows == self.initial:
             self._started = time.monotonic()
@@ -70,13 +78,13 @@ class Progress:
             logger.info(self.describe())
 
     def over(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """Pass on tables, and count the rows of each when it has been used."""
+        """Yield the given tables, and count the rows of each one when the caller asks for the next."""
         for table in tables:
             yield table
             self.advance_to(self.rows + table.num_rows)
 
     def describe(self) -> str:
-        """Describe the progress in one line."""
+        """Return the progress as one line: finished rows and share, rate, remaining time, note."""
         rate = self._rate(self.rows)
         line = f"{self.label}: {self.rows:,}"
         if self.total:
@@ -103,7 +111,7 @@ class Progress:
 
 
 def _few_digits(rate: float) -> str:
-    """Format a rate: whole numbers from 10, otherwise two digits: `4.2`, `0.15`."""
+    """Format a rate as a whole number from 10 on, and with two digits below: `1,234`, `4.2`, `0.15`."""
     return f"{rate:,.0f}" if rate >= 9.95 or rate == 0 else f"{rate:.2g}"
 
 

@@ -1,4 +1,4 @@
-"""Records: JSON files about results, which are read back into dataclasses."""
+"""Records: JSON files that describe results, and that are read back into dataclasses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class MadeWith(TypedDict):
-    """Fields of a `Record` about the computer and the libraries."""
+    """The fields of a `Record` about the computer and the versions of libraries."""
 
     versions: dict[str, str]
     machine: str
@@ -32,23 +32,23 @@ class MadeWith(TypedDict):
 
 
 def made_with(*packages: str) -> MadeWith:
-    """Return the fields of a `Record` about this computer, with the versions of some installed packages."""
+    """Return the fields of a `Record` about this computer, with the versions of packages, by their names for pip."""
     return {"versions": versions(packages), "machine": platform.machine(), "paranmt_hf": __version__}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """The record of a result, a JSON file in its folder; subclasses add fields.
+    """The record of a result: a JSON file in the folder of the result. Subclasses add fields.
 
     Attributes:
-        FILE: Name of the file.
-        KIND: What such a result is, for errors: `a lexicon (paranmt lexicon build)`.
-        settings: What determines the result: a dataclass of settings, or JSON values.
-        versions: Versions of the libraries that made it.
-        machine: Kind of the processor, such as `x86_64`.
-        paranmt_hf: Version of this package.
-        options: Options of the commands that made it, by the name of the command, as in a `--config` file; empty if it
-            was made in Python. They name paths, so they are not published.
+        FILE: Name of the JSON file.
+        KIND: What a result with such a record is, for errors: `a lexicon (paranmt lexicon build)`.
+        settings: Everything that determines the result: a dataclass of settings, or JSON values.
+        versions: Versions of the libraries that made the result, by name.
+        machine: Type of the processor, such as `x86_64`.
+        paranmt_hf: Version of this package that made the result.
+        options: Options of the commands that made the result, by the name of the command, as in a `--config` file;
+            empty if it was made from Python. They are not published, because they name paths.
     """
 
     FILE: ClassVar[str]
@@ -62,16 +62,17 @@ class Record:
 
     @property
     def identity(self) -> Identity:
-        """What a request must have in common with this result to reuse it."""
+        """The JSON values of the settings; a result is found again only by a request with equal ones."""
         return as_json(self.settings)
 
     @classmethod
     def path(cls, out: Path) -> Path:
-        """Path of the record of a result."""
+        """Return the path of the record of the result `out`."""
         return out / cls.FILE
 
     @classmethod
     def read(cls, folder: str | Path) -> Self:
+        """Read the record of the result in a folder; a folder without one is rejected as no result of this kind."""
         folder = Path(folder)
         path = cls.path(folder)
         if not path.is_file():
@@ -81,10 +82,10 @@ class Record:
 
     @classmethod
     def from_json(cls, values: Json, where: Path | str) -> Self:
-        """Build a record from parsed JSON; `where` is the file, for errors."""
+        """Build a record from parsed JSON; `where` names the file in errors."""
         record = from_json(cls, values, where)
         if dataclasses.is_dataclass(record.settings):
-            # With them another version made something else.
+            # A setting that this version does not know made a result which this version cannot describe.
             for name in _unknown_keys(values["settings"], as_json(record.settings)):
                 raise InputError(f"{where} has the setting {name!r}, which paranmt-hf {__version__} does not know")
         return record
@@ -93,20 +94,21 @@ class Record:
         return as_json(self)
 
     def to_bytes(self) -> bytes:
+        """Return the content of the JSON file."""
         return as_bytes(self.to_json())
 
     def write(self, folder: Path) -> Self:
-        """Write the record into the folder of a result; returns the written record."""
+        """Write the record into the folder of a result, and return it."""
         write_bytes(self.path(folder), self.to_bytes())
         return self
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileRecord(Record):
-    """The record of a result of one file, in `OUT.json` next to `OUT`.
+    """The record of a result that is a single file `OUT`; the record is `OUT.json` next to it.
 
     Attributes:
-        sha256: Checksum of the file.
+        sha256: SHA-256 of the file `OUT`, in hexadecimal.
     """
 
     FILE: ClassVar[str] = ".json"
@@ -125,21 +127,22 @@ class FileRecord(Record):
         return cls.from_json(read_json(path, f"the record of {cls.KIND}"), path)
 
     def write(self, out: Path) -> Self:
-        """Write the record of the file `out` next to it; returns the written record."""
+        """Write the record next to the file `out`, and return it with the checksum of that file."""
         record = dataclasses.replace(self, sha256=checksum(out))
         write_bytes(self.path(out), record.to_bytes())
         return record
 
 
 def as_bytes(values: Mapping[str, Any]) -> bytes:
-    """Format the JSON values of a record as the content of its file."""
+    """Return the JSON values of a record as the content of its file."""
     return f"{json.dumps(values, indent=1, ensure_ascii=False)}\n".encode()
 
 
 def as_json(values: object) -> Identity:
-    """Convert a dataclass or a mapping to JSON values, as reading them back returns them.
+    """Convert a dataclass or a mapping to JSON values, equal to those read back from a file: tuples become lists.
 
-    Settings that do not change a result (`RunOnly`) are left out.
+    Settings that do not change a result (`RunOnly`) and paths of which only the content counts (`ByContent`) are left
+    out.
     """
     return dict(json.loads(json.dumps(_plain(values))))
 
@@ -155,7 +158,7 @@ def _plain(values: object) -> object:
 
 
 def describe_differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """Differences of two nested identities: `name: was X, now Y; ...`, the first few; empty if they are equal."""
+    """Describe the first five differences of two nested identities: `name: was X, now Y; ...`; empty if equal."""
     differences = _differences(found, wanted)
     more = f"; and {len(differences) - 5} more" if len(differences) > 5 else ""
     return "; ".join(differences[:5]) + more
@@ -176,20 +179,20 @@ def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any], prefix: st
 
 
 def _by_name(value: object) -> object:
-    """Give the objects of a list their places as names; other values are unchanged."""
-    if isinstance(value, list) and value and all(isinstance(part, dict) for part in value):
-        return {str(place): part for place, part in enumerate(value, 1)}
+    """Convert a list of JSON objects to an object, whose names are their numbers from 1; return other values as is."""
+    if isinstance(value, list) and value and all(isinstance(entry, dict) for entry in value):
+        return {str(number): entry for number, entry in enumerate(value, 1)}
     return value
 
 
 def _brief(value: object) -> str:
-    """Format a value, with checksums and long lists shortened."""
+    """Format a value for an error, with checksums shortened to 12 digits and the whole to 100 characters."""
     text = re.sub(r"\b([0-9a-f]{12})[0-9a-f]{52}\b", r"\1", in_words(value))
     return text if len(text) <= 100 else f"{text[:100]}..."
 
 
 def _unknown_keys(found: Json, known: Json, prefix: str = "") -> list[str]:
-    """Names of the keys of nested JSON objects that are not known."""
+    """Return the dotted names of keys that nested JSON objects have and the objects `known` do not."""
     names: list[str] = []
     if isinstance(found, dict) and isinstance(known, dict):
         for name, value in found.items():
@@ -201,7 +204,7 @@ def _unknown_keys(found: Json, known: Json, prefix: str = "") -> list[str]:
 
 
 def read_json(path: Path, expected: str) -> Json:
-    """Parse a JSON file; `expected` describes its content in errors."""
+    """Read and parse a JSON file; `expected` describes the right content in errors."""
     try:
         return parse_json(read_text(path))
     except InputError:
@@ -214,9 +217,10 @@ def read_json(path: Path, expected: str) -> Json:
 
 
 def from_json(kind: type[T], values: Json, where: Path | str) -> T:
-    """Build a dataclass from parsed JSON; unknown keys are ignored, and `where` is the file, for errors.
+    """Build a dataclass of the class `kind` from parsed JSON; keys that it does not have are ignored.
 
-    An error names a missing value or one of another type: `FILE is damaged: name must be text, was 3`.
+    `where` names the file in errors. An error is about a value that is missing or has the wrong type:
+    `FILE is damaged: name must be text, was 3`.
     """
     try:
         found: T = read(kind, values, "")

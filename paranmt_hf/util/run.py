@@ -1,8 +1,9 @@
-"""The frame of long work: find a finished result, or lock, resume, make it, and rename it when complete.
+"""The steps common to all long work: find a finished result, or lock, resume and make it, and rename it when complete.
 
-Work in progress for the result `OUT` lies in `OUT.work`, which one process at a time locks. The file `run.json` there
-names the command that it belongs to and what determines the result. A result gets its name when it is complete, and
-has a record; the settings of the record are its identity: JSON values with checksums of everything that is read.
+Unfinished work for the result `OUT` is in the folder `OUT.work`, which one process at a time locks. In it, the file
+`run.json` says which command the work belongs to and what determines the result. A result gets its name when it is
+complete, and has a record. The settings in the record are the identity of the result: JSON values, with checksums of
+all input.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from paranmt_hf.util.files import (
 from paranmt_hf.util.records import FileRecord, Identity, Record, as_json, describe_differences
 from paranmt_hf.util.work import RESULT, Holds, lock, locked, remove, remove_leftover, state_of, work_folder
 
-OLD = "old"
+OLD = "old"  # Name in the work folder of a result that is being replaced
 ANOTHER = "choose another path"
 
-# Path of the result of the command that is running, and its options by its name
+# Path of the result of the command that is running, and its options by the name of the command
 _OPTIONS: ContextVar[tuple[Path | None, dict[str, dict[str, Any]]]] = ContextVar("options")
 
 R = TypeVar("R", bound=Record)
@@ -42,7 +43,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, repr=False)
 class Result(Generic[R]):
-    """The result of a command: where it is, its settings and figures, and whether this call made it or found it."""
+    """The result of a command.
+
+    Attributes:
+        folder: Folder of the result, or its file if the result is a single file.
+        record: Record of the result, with its settings and figures.
+        fresh: Whether this call made the result; False if it was finished before.
+    """
 
     folder: Path
     record: R
@@ -52,13 +59,16 @@ class Result(Generic[R]):
         return f"{type(self).__name__}({str(self.folder)!r}, fresh={self.fresh})"
 
     def summary(self) -> str:
-        """Describe the result for a terminal."""
+        """Return what the command line prints about the result."""
         return str(self.folder)
 
 
 @contextmanager
 def recording(out: Path | None, command: str, options: Mapping[str, Any]) -> Iterator[None]:
-    """Put the options of a command into the record of its result `out`, if it makes one in a `with` block."""
+    """Record the options of a command in its result: in a `with` block, the record of a result at `out` gets them.
+
+    Results that are made at other paths meanwhile do not get them.
+    """
     before = _OPTIONS.set((out, {command: dict(options)}))
     try:
         yield
@@ -69,10 +79,14 @@ def recording(out: Path | None, command: str, options: Mapping[str, Any]) -> Ite
 def result_folder(
     out: str | Path, kind: type[Record] | None = None, *, sources: Iterable[str | Path] = (), option: str = "out"
 ) -> Path:
-    """Resolve the folder of a result before the work, and reject one that cannot be written.
+    """Return the absolute path of the folder of a result; reject one that cannot be written, before any work is done.
 
-    It is new, empty, or with a result whose record is of the `kind`. `sources` are files and folders that the result
-    is made from, which it would change if it were inside; `option` is the name of the parameter, for errors.
+    Args:
+        out: The path as given.
+        kind: Class of the record of the result. The folder must be missing, empty, or hold a result with such a
+            record. None if it is not checked here what the folder holds.
+        sources: Input files and folders of the result. It must not lie inside one, because it would change it.
+        option: Name of the parameter that `out` is from, for errors.
     """
 
     def refusal(reason: str) -> InputError:
@@ -90,7 +104,7 @@ def result_folder(
 
 
 def is_free(out: Path) -> bool:
-    """Whether a path is missing or an empty folder."""
+    """Return whether a path is missing or an empty folder, so that a result can be put there."""
     return not out.exists() or (out.is_dir() and not any(out.iterdir()))
 
 
@@ -110,29 +124,32 @@ def run(
     rank: int = 0,
     barrier: Callable[[], None] = lambda: None,
 ) -> T:
-    """Find a finished result, or make it: locked, resumed after a kill, and renamed when it is complete.
+    """Return a finished result if it exists, or else make it.
 
-    If `make` rejects its input, nothing is left, unless the work folder holds what took long. A full disk or a lost
-    process keeps the work folder of long work.
+    The work folder is locked meanwhile. After a kill the next call continues the work in it. The result is renamed to
+    `out` when it is complete. If a result or unfinished work with other settings is there, it is refused.
+
+    If `make` raises an `InputError`, the work folder is removed, unless `holds` says that it holds expensive work. A
+    full disk or a lost process keeps the work folder of long work. Other exceptions, such as Ctrl-C, do too.
 
     Args:
         out: Folder of the result, or its file if `kind` is a `FileRecord`.
         identity: What determines the result: a dataclass of settings, or JSON values.
-        kind: Class of its record, whose settings are the identity.
-        make: Gets the work folder and the folder of the result in it, which it fills, or the file, which it writes;
-            returns the record, which is written last.
-        result: Builds what is returned from the folder, the record, and whether this call made the result.
-        command: Name of the command, such as `train`; no other command continues or removes its work.
-        holds: Says whether a work folder holds expensive work, so that other settings and errors must not
-            remove it. None for short work, which starts again after an interruption.
-        read: Reads and checks a finished result, if `kind.read` does not check enough.
-        work_identity: What work in progress must agree with, if not the identity.
-        keep_result: Whether an interrupted `make` continues what it has in the folder of the result, which is else
-            emptied.
-        keep_work: Whether the work folder stays.
-        rank: Rank of this process among several that make one result; only rank 0 locks and writes, the others call
-            `make` alone.
-        barrier: Waits for all processes; called when the result is in its place.
+        kind: Class of the record of the result; the settings in the record are `identity`.
+        make: Makes the result, and returns its record, which `run` then writes. It is called with two paths: the work
+            folder, and a folder of the result inside it, to be filled (or a file, to be written).
+        result: Builds the return value from the path of the result, its record, and whether this call made it.
+        command: Name of the command, such as `train`. No other command continues or removes its work.
+        holds: Returns whether a work folder holds expensive work, which other settings and errors must not remove.
+            None for short work, which begins again after an interruption.
+        read: Reads and checks a finished result, and returns its record; None if `kind.read` checks enough.
+        work_identity: What unfinished work must agree with, if that is not `identity`.
+        keep_result: Whether `make` continues what an interrupted call left in the folder of the result. By default
+            that folder is emptied first.
+        keep_work: Whether the work folder stays when the result is finished.
+        rank: Rank of this process among several that make one result together. Only rank 0 locks and writes; the
+            others only call `make`.
+        barrier: Waits for all processes. It is called when the result is in its place.
     """
     out = result_file(out) if issubclass(kind, FileRecord) else result_folder(out)
     identity, work = as_json(identity), work_folder(out)
@@ -158,7 +175,7 @@ def run(
 
 
 def _made(work: Path, out: Path, kind: type[Record]) -> Path:
-    """Path of the result in a work folder."""
+    """Return the path in a work folder at which the result `out` is made."""
     return work / RESULT / out.name if issubclass(kind, FileRecord) else work / RESULT
 
 
@@ -169,7 +186,7 @@ def _make(out: Path, work: Path, kind: type[R], make: Callable[[Path, Path], R],
     record = _write(out, work, made, make)
     with writing(out):
         if issubclass(kind, FileRecord):
-            # A kill in between must not leave a file of which nothing says what it is.
+            # The record is moved first, so that a kill in between does not leave a file without its record.
             kind.path(made).replace(kind.path(out))
             made.replace(out)
         else:
@@ -178,12 +195,12 @@ def _make(out: Path, work: Path, kind: type[R], make: Callable[[Path, Path], R],
 
 
 def _write(out: Path, work: Path, made: Path, make: Callable[[Path, Path], R]) -> R:
-    """Create a result and its record in a work folder; the record has the options of the command that `out` is of."""
-    place, options = _OPTIONS.get((None, {}))
+    """Make a result and its record in a work folder; the record gets the options of the command (see `recording`)."""
+    recorded_out, options = _OPTIONS.get((None, {}))
     try:
         (work / RESULT).mkdir(exist_ok=True)
         record = make(work, made)
-        if out == place:
+        if out == recorded_out:
             record = replace(record, options=record.options | options)
         return record.write(made)
     except Exception as error:
@@ -202,9 +219,9 @@ def replace_result(
     command: str,
     holds: Holds,
 ) -> T:
-    """Replace a finished result by one made from it; the old one stays until the new one is complete.
+    """Replace a finished result by one that is made from it; the old one stays until the new one is complete.
 
-    Call `finish_replacing` first, before the old result is read. Arguments as in `run`.
+    `finish_replacing` must be called before the old result is read. For the arguments see `run`.
     """
     work = work_folder(out)
     with locked(work, command, as_json(identity), holds):
@@ -217,7 +234,7 @@ def replace_result(
 
 
 def finish_replacing(out: Path, command: str) -> None:
-    """Finish a `replace_result` that was killed between the renames."""
+    """Finish a `replace_result` of this command that was killed between its two renames; do nothing otherwise."""
     work = work_folder(out)
     state = state_of(work)
     if state is None or state["command"] != command or not (work / OLD).exists():
@@ -227,7 +244,7 @@ def finish_replacing(out: Path, command: str) -> None:
 
 
 def _swap(out: Path, work: Path) -> None:
-    """Rename the new result to the path of the old one; the old one is removed last."""
+    """Rename the new result in the work folder to `out`; then remove the work folder, which holds the old result."""
     with writing(out):
         if not out.exists():
             (work / RESULT).rename(out)
@@ -235,9 +252,16 @@ def _swap(out: Path, work: Path) -> None:
 
 
 def find(out: Path, identity: Identity, kind: type[R], read: Callable[[Path], R] | None = None) -> R | None:
-    """Read the record of a finished result; None if there is none. A result of other settings is rejected."""
+    """Read the record of a finished result; None if there is none.
+
+    Args:
+        out: Folder of the result, or its file if `kind` is a `FileRecord`.
+        identity: What determines the wanted result; a result with another identity is rejected.
+        kind: Class of the record.
+        read: Reads and checks the result; None for `kind.read`.
+    """
     if is_free(out):
-        # A record alone is what a kill left; anything else there is somebody's.
+        # A record without its file is what a kill left. Reading it rejects any other file of that name.
         if issubclass(kind, FileRecord) and kind.path(out).exists():
             _read(out, kind, kind.read)
         return None
@@ -261,5 +285,5 @@ def _read(out: Path, kind: type[Record], read: Callable[[Path], R], option: str 
     try:
         return read(out)
     except InputError as error:
-        # What is there may be somebody's own.
+        # The folder may hold something of the user's, so the error advises another path rather than to delete it.
         raise InputError(f"{error}; {ANOTHER}", option=option, path=out) from None

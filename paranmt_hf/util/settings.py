@@ -1,4 +1,4 @@
-"""Settings as frozen dataclasses: type, range and default of each value are declared once, at its field.
+"""Settings as frozen dataclasses: the type, range and default of each value are declared once, at its field.
 
     @dataclass(frozen=True)
     class TrainConfig(Settings):
@@ -22,21 +22,21 @@ from paranmt_hf.util.wording import perhaps
 
 
 class Settings:
-    """Base of settings, dataclasses each of whose fields is checked against its type, its choices and its range."""
+    """Base class of settings: dataclasses that convert and check each field by its type, its choices and its range."""
 
     def __post_init__(self) -> None:
         kind: Any = type(self)
         types = types_of(kind)
         for field in fields(kind):
             value = read(types[field.name], getattr(self, field.name), field.name)
-            # The settings are frozen.
+            # A plain assignment would fail, because the settings are frozen.
             object.__setattr__(self, field.name, value)
 
 
 def read_value(kind: type, name: str, value: Any) -> Any:  # noqa: ANN401
-    """Convert a value from a file or the command line to that of a field of a settings class, and check it.
+    """Convert a value from a file or the command line for the field `name` of the settings class `kind`, and check it.
 
-    Text is accepted for every type: `1e-5`, `true`, `none` (which as a text is itself).
+    Text is accepted for every type: `1e-5`, `true`, or `none` for None. For a field of text, `none` stays text.
     """
     return read(types_of(kind)[name], value, name, text=True)
 
@@ -44,42 +44,51 @@ def read_value(kind: type, name: str, value: Any) -> Any:  # noqa: ANN401
 def values_for(
     kinds: Sequence[type], values: Mapping[str, Any] | None, option: str, without: Sequence[str] = ()
 ) -> list[dict[str, Any]]:
-    """Distribute values over the settings classes that have a field of their name, converted as `read_value` does.
+    """Distribute named values over settings classes, and convert them as `read_value` does.
 
-    Names may have `-` or `_`, and must not be `without`. Errors name the parameter `option` that they are from.
+    Args:
+        kinds: The settings classes. A value goes to the first one that has a field of its name.
+        values: Values by name; names may be written with `-` or `_`.
+        option: Name of the parameter that the values are from, for errors.
+        without: Names of fields that must not be set.
+
+    Returns:
+        The values of each class by the names of its fields, in the order of `kinds`.
     """
-    kind_of: dict[str, int] = {}
-    for place, kind in enumerate(kinds):
+    index_of_kind: dict[str, int] = {}
+    for index, kind in enumerate(kinds):
         for field in fields(kind):
             if field.name not in without:
-                kind_of.setdefault(field.name, place)
-    found: list[dict[str, Any]] = [{} for _ in kinds]
+                index_of_kind.setdefault(field.name, index)
+    values_of_kinds: list[dict[str, Any]] = [{} for _ in kinds]
     for given, value in (values or {}).items():
         name = str(given).replace("-", "_")
-        if name not in kind_of:
-            known = [each.replace("_", "-") for each in sorted(kind_of)]
+        if name not in index_of_kind:
+            known = [each.replace("_", "-") for each in sorted(index_of_kind)]
             raise InputError(
                 f"{option} names {given!r}, which is not one of {', '.join(known)}{perhaps(str(given), known)}",
                 option=option,
             )
-        found[kind_of[name]][name] = read_value(kinds[kind_of[name]], name, value)
-    return found
+        index = index_of_kind[name]
+        values_of_kinds[index][name] = read_value(kinds[index], name, value)
+    return values_of_kinds
 
 
 def is_recorded(kind: type, name: str) -> bool:
-    """Whether a field is part of records and identities."""
+    """Return whether the field `name` of the class `kind` is part of records and identities."""
     return {RunOnly, ByContent}.isdisjoint(expected_fields(kind)[name].markers)
 
 
 def is_given(settings: Any, name: str) -> bool:  # noqa: ANN401 - settings
-    """Whether a setting differs from its default."""
+    """Return whether a setting differs from its default."""
     return bool(getattr(settings, name) != default_of(type(settings).__dataclass_fields__[name]))
 
 
 def option_words(given: Any, usual: Any = None) -> list[str]:  # noqa: ANN401 - settings
-    """Format the settings that differ from the usual ones, by default the defaults, as words of a command line.
+    """Format settings as words of a command line: those that differ from the settings `usual`, or from the defaults.
 
-    Settings of a group are one option; those that change no result are left out.
+    Settings of a group become one option: `--search beams=8,top_p=0.9`. Settings that are None, that change no result,
+    or that only Python can set are left out.
     """
     words: list[str] = []
     groups: dict[str, list[str]] = {}

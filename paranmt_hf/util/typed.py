@@ -1,7 +1,7 @@
-"""Values read by their types: one reader for text of the command line, YAML, and JSON.
+"""Conversion of values to the types of their annotations: of text from the command line, of YAML, and of JSON.
 
 A type is an annotation: `int`, `float`, `bool`, `str`, `Path`, a `Literal`, a mapping, a list or tuple, a dataclass, a
-union of these, or one of them in `Annotated` with a `Range`. A `tuple[X, ...]` holds at least one value, a
+union of these, or one of them in `Annotated` with a `Range`. A `tuple[X, ...]` must hold at least one value; a
 `Sequence[X]` may be empty.
 """
 
@@ -24,8 +24,8 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.markers import Range
 from paranmt_hf.util.wording import brief, perhaps
 
-Json = Any  # A value of JSON or YAML, or of another type that only its annotation at run time names
-Annotation = Any  # A type as Python evaluates it
+Json = Any  # A value of JSON or YAML, or one that Python code gives for a field of another type
+Annotation = Any  # A type annotation after evaluation, such as `int` or `Sequence[str] | None`
 
 PLAIN = {int: "a whole number", float: "a number", bool: "true or false", str: "text", Path: "a path"}
 NUMBERS = {int: numbers.Integral, float: numbers.Real}
@@ -36,17 +36,17 @@ ANY_NUMBER = Range()
 
 
 def read(kind: Annotation, value: Json, name: str, *, text: bool = False, within: Range = ANY_NUMBER) -> Any:  # noqa: ANN401 - of the type
-    """Convert a value to its type, or raise an `InputError` about `name`.
+    """Convert a value to a type, or raise an `InputError` about `name`.
 
-    Numbers of other libraries (numpy) become Python's, and paths may be given as text.
+    Numbers of other libraries, such as numpy, become numbers of Python. Paths may be given as text.
 
     Args:
-        kind: The type; a value of a type that is unknown here is returned as it is.
+        kind: The type. For types that this module does not know, the value is returned as it is.
         value: The value.
-        name: What it is called in errors, such as `margin`; keys and places within it are added: `losses[2].step`.
-        text: Whether numbers, `true`, `none`, lists of one value and `NAME=VALUE,...` may be given as text, as on the
-            command line.
-        within: Range of a number, or of each of several.
+        name: Name of the value in errors, such as `margin`. Keys and indices within it are added: `losses[2].step`.
+        text: Whether values may be given as text, as on the command line: numbers, `true`, `none`, one word for a list
+            of one, and `NAME=VALUE,...` for a mapping.
+        within: Allowed range of a number, or of each number in a sequence.
     """
     origin, inner = typing.get_origin(kind) or kind, typing.get_args(kind)
     if origin is Annotated:
@@ -70,13 +70,13 @@ def read(kind: Annotation, value: Json, name: str, *, text: bool = False, within
 
 
 def mismatch(name: str, expected: str, found: Json, hint: str = "") -> InputError:
-    """The error about a value that is not what was expected."""
+    """Return the error `NAME must be EXPECTED, was FOUND`, with `hint` at its end."""
     option = re.split(r"[.\[]", name)[0]
     return InputError(f"{name or 'the content'} must be {expected}, was {brief(found)}{hint}", option=option or None)
 
 
 def _read_union(kinds: Sequence[Annotation], value: Json, name: str, text: bool, within: Range) -> Any:  # noqa: ANN401
-    """Read a value as the first type that takes it; the error is that of the first one."""
+    """Convert a value to the first type of a union that accepts it; if none does, raise the error of the first one."""
     optional = type(None) in kinds
     if optional and value is None:
         return None
@@ -85,9 +85,9 @@ def _read_union(kinds: Sequence[Annotation], value: Json, name: str, text: bool,
         if optional and value in ("none", "None", "null") and not {str, Path} & set(kinds):
             return None
         if {str, Path} & set(kinds):
-            # A path may hold `=`; only Python gives a mapping where a path may be.
+            # A path may hold `=`, so text is a path here and no mapping; mappings are given from Python.
             known = [kind for kind in known if typing.get_origin(kind) not in MAPPINGS]
-        # A single word for several values is a list of one.
+        # Sequences come first, so that a single word becomes a list of one.
         known.sort(key=lambda kind: typing.get_origin(kind) not in SEQUENCES)
     elif len(known) + optional < len(kinds):
         return value
@@ -101,7 +101,7 @@ def _read_union(kinds: Sequence[Annotation], value: Json, name: str, text: bool,
 
 
 def is_known(kind: Annotation) -> bool:
-    """Whether values of a type can be read."""
+    """Return whether `read` can convert values to a type."""
     origin = typing.get_origin(kind) or kind
     of_several = (Annotated, Literal, *UNIONS, *MAPPINGS, *SEQUENCES)
     return origin in PLAIN or origin in of_several or dataclasses.is_dataclass(origin)
@@ -119,10 +119,13 @@ def _read_mapping(inner: Sequence[Annotation], value: Json, name: str, text: boo
 
 
 def named_values(text: str) -> dict[str, str] | None:
-    """Split NAME=VALUE,NAME=VALUE; None if it is something else. A value may hold commas, but not end in one."""
+    """Split `NAME=VALUE,NAME=VALUE` into a mapping; return None for any other text.
+
+    A value may contain commas but not end in one: `a=1,2,b=3` gives `{"a": "1,2", "b": "3"}`.
+    """
     found = {}
-    for part in re.split(r",(?=[^,=]+=)", text):
-        name, _, value = (side.strip() for side in part.partition("="))
+    for entry in re.split(r",(?=[^,=]+=)", text):
+        name, _, value = (side.strip() for side in entry.partition("="))
         if not name or not value or value.endswith(","):
             return None
         found[name] = value
@@ -150,7 +153,7 @@ def _read_items(
 
 
 def _read_dataclass(kind: type, value: Json, name: str, text: bool) -> Any:  # noqa: ANN401
-    """Make a dataclass of a mapping; keys that it does not have are ignored."""
+    """Build a dataclass from a mapping; keys that it does not have are ignored."""
     if isinstance(value, kind):
         return value
     if not isinstance(value, Mapping):
@@ -166,6 +169,7 @@ def _read_dataclass(kind: type, value: Json, name: str, text: bool) -> Any:  # n
 
 
 def _below(name: str, key: str) -> str:
+    """Return the name in errors of the value `key` inside the value `name`: `losses.step`."""
     return f"{name}.{key}" if name else key
 
 
@@ -191,7 +195,7 @@ def _read_plain(kind: Annotation, value: Json, name: str, text: bool, within: Ra
 
 
 def _number(kind: type, value: Json, text: bool) -> int | float | None:
-    """Convert text, or a number of any library; None for other values, and for infinity and NaN."""
+    """Convert text or a number of any library to `int` or `float`; None for other values, infinity and NaN."""
     is_number = isinstance(value, NUMBERS[kind]) and not isinstance(value, bool)
     if not is_number and not (text and isinstance(value, str)):
         return None
@@ -199,39 +203,47 @@ def _number(kind: type, value: Json, text: bool) -> int | float | None:
         number = kind(value)
         return number if math.isfinite(number) else None
     except (ValueError, OverflowError):
-        # Floats do not hold every whole number.
+        # The text is no number, or a whole number is too large for a float.
         return None
 
 
 @cache
 def types_of(kind: type) -> dict[str, Annotation]:
-    """The type of each field of a class; cached, because evaluating annotations is slow."""
+    """Return the type of each field of a class by its name; cached, because evaluating annotations is slow."""
     return typing.get_type_hints(kind, include_extras=True)
 
 
 def default_of(field: dataclasses.Field[Any]) -> Any:  # noqa: ANN401
-    """Default of a field; `MISSING` if there is none."""
+    """Return the default of a dataclass field, or `dataclasses.MISSING` if it has none."""
     return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What a field or parameter takes, with all around the type of its values taken off."""
+    """What values a field or parameter accepts: its annotation taken apart.
+
+    For example, of `Annotated[Sequence[int] | None, Range(above=0), Advanced]` the kind is `int`; it accepts several
+    values and None.
+    """
 
     annotation: Annotation
-    kind: Any  # Type of a value, or of each of several: `int`, `str`, a `Literal`, `dict`, a dataclass
-    several: bool = False  # Whether it is a sequence
-    optional: bool = False  # Whether None is allowed
-    range: Range = ANY_NUMBER  # Range of a number
-    markers: tuple[Any, ...] = ()  # Other metadata of `Annotated`
+    kind: Any  # Type of the value, or of each value of a sequence: `int`, `str`, a `Literal`, `dict`, a dataclass
+    several: bool = False  # Whether a sequence of values is accepted
+    optional: bool = False  # Whether None is accepted
+    range: Range = ANY_NUMBER  # Allowed range of a number
+    markers: tuple[Any, ...] = ()  # Metadata of `Annotated` other than the range
 
     def choices(self) -> tuple[Any, ...]:
-        """Values of a `Literal`; empty for other types."""
+        """Return the values of a `Literal`; empty for other types."""
         return typing.get_args(self.kind) if typing.get_origin(self.kind) is Literal else ()
 
 
 def expected_of(annotation: Annotation) -> Expected:
-    """Take an annotation apart; of a union that has text in it, such as `SentenceEncoder | str`, it takes text."""
+    """Take an annotation apart into what it accepts.
+
+    Of a union, a sequence type counts if there is one, else `str` or `Path`, else the first type: for
+    `SentenceEncoder | str` the kind is `str`, which is what the command line can give.
+    """
     kind = annotation
     several = False
     optional = False
@@ -259,5 +271,5 @@ def expected_of(annotation: Annotation) -> Expected:
 
 @cache
 def expected_fields(kind: type) -> dict[str, Expected]:
-    """What each field of a dataclass takes."""
+    """Return what each field of a dataclass accepts, by the name of the field."""
     return {field.name: expected_of(types_of(kind)[field.name]) for field in dataclasses.fields(kind)}

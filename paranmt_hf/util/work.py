@@ -1,6 +1,6 @@
-"""The work folder of a result: what is in progress for `OUT` lies in `OUT.work`, which one process at a time locks.
+"""The work folder of a result: unfinished work for `OUT` is in `OUT.work`, which one process at a time locks.
 
-The file `run.json` there names the command that it belongs to and what determines the result.
+The file `run.json` there says which command the work belongs to and what determines the result.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from paranmt_hf.errors import InputError, LostProcessError, NotMadeError, OtherS
 from paranmt_hf.util.files import sweep_killed, write_bytes, writing
 from paranmt_hf.util.records import Identity, as_json, describe_differences, read_json
 
-# Says whether a work folder holds what took long to make.
+# A function that returns whether a work folder holds work that took long.
 Holds = Callable[[Path], bool]
-LOCK, STATE, RESULT = "lock", "run.json", "result"
-SETTINGS = "settings.json"  # Of a work folder in which other settings may continue
-CLEARED = {"identity": {"cleared": True}}  # Of a work folder that is being emptied
-# Windows renames no folder with an open file in it, such as the lock.
+LOCK, STATE, RESULT = "lock", "run.json", "result"  # Names in a work folder; the result is made under the last one
+SETTINGS = "settings.json"  # Settings of a work folder parts of which other settings may use, see `continue_with`
+CLEARED = {"identity": {"cleared": True}}  # Entry of the state of a work folder that is being emptied
+# Windows cannot rename a folder with an open file in it, such as the lock.
 RENAMES_OPEN = os.name == "posix"
 _FINDING = ContextVar("finding", default=False)
 
 
 def work_folder(out: Path) -> Path:
-    """Path of the folder for the work in progress of a result."""
+    """Return the path of the folder for unfinished work on the result `out`: `OUT.work`."""
     return out.with_name(f"{out.name}.work")
 
 
 @contextmanager
 def only_finding() -> Iterator[None]:
-    """Find results in a `with` block and make none: where there is anything to do, that is a `NotMadeError`."""
+    """Let commands in a `with` block find finished results but make none: if one is missing, raise `NotMadeError`."""
     before = _FINDING.set(True)
     try:
         yield
@@ -47,16 +47,18 @@ def only_finding() -> Iterator[None]:
 
 
 def check_making(path: Path) -> None:
-    """Raise a `NotMadeError` before anything is written, if results are only looked for."""
+    """Raise a `NotMadeError` if results are only looked for (`only_finding`); called before `path` is made."""
     if _FINDING.get():
         raise NotMadeError(f"{path} is not made now, because results are only looked for", path=path)
 
 
 @contextmanager
 def locked(work: Path, command: str, identity: Identity, holds: Holds | None) -> Iterator[None]:
-    """Lock a work folder, created if missing, for one process; the lock of a killed process is released.
+    """Lock a work folder for this process in a `with` block; a missing folder is created.
 
-    Work in progress must agree with `identity`; for the other arguments see `run`.
+    The lock of a killed process is released by the system. Work of the same command and `identity` is continued. Other
+    long work is refused, unless `holds` says that nothing expensive is there; what else is there is removed. For the
+    other arguments, and for what an error leaves, see `run`.
     """
     check_making(work)
     if work.exists() and not (work / STATE).exists() and not _is_unused(work):
@@ -67,7 +69,7 @@ def locked(work: Path, command: str, identity: Identity, holds: Holds | None) ->
     with lock(work):
         state = {"command": command, "resumable": holds is not None, "identity": identity}
         known = state_of(work)
-        # Long work of another command, or with other settings.
+        # The folder holds long work of another command, or with other settings.
         if known is not None and known != state and known["resumable"]:
             if known["command"] != command:
                 raise InputError(
@@ -90,7 +92,7 @@ def locked(work: Path, command: str, identity: Identity, holds: Holds | None) ->
 
 @contextmanager
 def lock(work: Path) -> Iterator[None]:
-    """Lock a work folder for one process."""
+    """Lock a work folder for this process in a `with` block; if another process has it locked, that is an error."""
     held = FileLock(work / LOCK, blocking=False)
     try:
         held.acquire()
@@ -106,7 +108,10 @@ def lock(work: Path) -> Iterator[None]:
 
 @contextmanager
 def working(out: Path, command: str, identity: object, holds: Holds) -> Iterator[Path]:
-    """Lock the work folder of a result for further work on it, and remove it at the end; arguments as in `run`."""
+    """Lock the work folder of a finished result for more work on it, in a `with` block, and then remove the folder.
+
+    For the arguments see `run`. If the block raises an error, the folder stays as it would after `run`.
+    """
     work = work_folder(out)
     with locked(work, command, as_json(identity), holds):
         yield work
@@ -114,7 +119,7 @@ def working(out: Path, command: str, identity: object, holds: Holds) -> Iterator
 
 
 def _is_unused(work: Path) -> bool:
-    """Whether a folder holds at most the remains of a kill at the very beginning: a lock, an incomplete file."""
+    """Return whether a work folder holds nothing, or only what an early kill left: the lock, an unfinished state."""
     return work.is_dir() and all(
         path.name == LOCK or (path.name.startswith(f".{STATE}.") and path.suffix == ".tmp") for path in work.iterdir()
     )
@@ -129,9 +134,9 @@ def _other_settings(work: Path, found: Identity, wanted: Identity) -> OtherSetti
 
 
 def _begin(work: Path, known: dict[str, Any] | None, state: dict[str, Any]) -> None:
-    """Write the owner and purpose of a locked folder, and remove the remains of other work."""
+    """Write the state of a locked folder, and first remove what other work left there."""
     if known is not None:
-        # So that a kill in the middle of the next line does not leave half of what these settings determine.
+        # If a kill interrupts `clear`, half of the other work is left, which this state makes nobody continue.
         _write_state(work, {**state, **CLEARED})
         clear(work)
     _write_state(work, state)
@@ -142,7 +147,7 @@ def _write_state(work: Path, state: Mapping[str, Any]) -> None:
 
 
 def state_of(work: Path) -> dict[str, Any] | None:
-    """Read the state of a work folder; None without one."""
+    """Read the state of a work folder, with `command`, `identity` and `resumable`; None if the folder has no state."""
     if not (path := work / STATE).exists():
         return None
     state = read_json(path, f"the state of a run; delete {work} to start again")
@@ -152,7 +157,7 @@ def state_of(work: Path) -> dict[str, Any] | None:
 
 
 def clear(work: Path, keep: Collection[str] = ()) -> None:
-    """Empty a locked work folder; its lock, its state and the names in `keep` stay."""
+    """Empty a locked work folder, except for its lock, its state and the files and folders named in `keep`."""
     for path in work.iterdir():
         if path.name in {LOCK, STATE, *keep}:
             continue
@@ -163,32 +168,37 @@ def clear(work: Path, keep: Collection[str] = ()) -> None:
 
 
 def continue_with(work: Path, identity: object, *, keep: Collection[str], holds: Holds) -> None:
-    """Continue in a locked work folder whose entries `keep` serve other settings too.
+    """Prepare a locked work folder for `identity`, if some of its content can be used by other settings too.
 
-    If the settings changed since the last call, the other entries are removed; if these hold what took long, that is
-    refused.
+    If the identity is not that of the last call, all content but that in `keep` is removed.
+
+    Args:
+        work: The work folder.
+        identity: What determines the result: a dataclass of settings, or JSON values.
+        keep: Names of files and folders that other settings can use.
+        holds: Returns whether the other content took long; such content is not removed, and the settings are refused.
     """
     path, wanted = work / SETTINGS, as_json(identity)
     found = read_json(path, f"settings of a run; delete {work} to start again") if path.exists() else wanted
     if found != wanted:
         if holds(work):
             raise _other_settings(work, found, wanted)
-        # A kill inside `clear` leaves a part of the work, with which no settings may continue.
+        # If a kill interrupts `clear`, a part of the work is left, which these settings make nobody continue.
         write_bytes(path, json.dumps(CLEARED).encode())
         clear(work, {RESULT, SETTINGS, *keep})
     write_bytes(path, json.dumps(wanted).encode())
 
 
 def remove(work: Path) -> None:
-    """Remove a locked work folder; it is renamed first, so that a kill leaves nothing that looks like work."""
+    """Remove a locked work folder; it is renamed first, so that nothing that looks like work is left by a kill."""
     sweep_killed(work)
     if RENAMES_OPEN:
         gone = work.with_name(f".{work.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
         work.rename(gone)
         shutil.rmtree(gone, ignore_errors=True)
     else:
-        # The folder itself goes when its lock is released. A kill, or a file that is still open, leaves a folder that
-        # the next run clears.
+        # The folder itself is removed when its lock is released. If a kill or an open file prevents that, the next run
+        # clears the folder.
         with suppress(OSError, WriteError):
             _write_state(work, {**(state_of(work) or {"command": ""}), **CLEARED, "resumable": False})
             clear(work)
@@ -196,7 +206,7 @@ def remove(work: Path) -> None:
 
 
 def remove_leftover(out: Path, command: str) -> None:
-    """Remove the work folder of a finished result, unless another command or a running process owns it."""
+    """Remove the work folder of a finished result, if it is of this command and no process has it locked."""
     work = work_folder(out)
     sweep_killed(work)
     with suppress(InputError):

@@ -1,4 +1,4 @@
-"""YAML files that people write: one mapping, read safely, with clear errors."""
+"""Reading of YAML files that people write, each a mapping, with clear errors and without running code."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ S = TypeVar("S")
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML 1.2 loader that rejects duplicate keys, and reads dates as text.
+    """A loader of YAML 1.2 that rejects duplicate keys and reads dates as text.
 
-    PyYAML follows YAML 1.1, where `010` is 8, `1:30` is 90, `no` is false and `1e-3` is text.
+    The loaders of PyYAML follow YAML 1.1, in which `010` is 8, `1:30` is 90, `no` is false and `1e-3` is text.
     """
 
     yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
@@ -32,7 +32,7 @@ class _Loader(yaml.SafeLoader):
 
 
 class _TextLoader(_Loader):
-    """The same loader, but every value except null is text as written."""
+    """A loader like `_Loader` that reads every value except null as text, as it is written."""
 
     yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
 
@@ -48,19 +48,27 @@ for name, pattern in (
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{name}", re.compile(f"^(?:{pattern})$"), None)
 
 
-# In base 10: `010` is 10.
+# The constructor of PyYAML would read `010` in base 8.
 _Loader.add_constructor("tag:yaml.org,2002:int", lambda loader, node: int(loader.construct_scalar(node)))
 
 
 def parse_yaml(text: str, *, as_text: bool = False) -> Any:  # noqa: ANN401 - whatever is there
-    """Parse YAML into plain values, or text as written (`as_text`); raises `yaml.YAMLError`."""
+    """Parse YAML into plain values: mappings, lists, text, numbers, booleans and None.
+
+    Args:
+        text: The YAML.
+        as_text: Read every value except null as text, as it is written.
+
+    Raises:
+        yaml.YAMLError: If the text is not YAML, has a key twice in a mapping, or is nested more than 50 levels deep.
+    """
     try:
-        # The loader is a safe one: it makes plain values alone.
+        # Both loaders are safe: they create plain values only.
         values = yaml.load(text, Loader=_TextLoader if as_text else _Loader)  # noqa: S506
         level = [values]
         for _ in range(50):
-            # Each list and mapping once, because anchors may repeat them, and an anchor may be inside itself.
-            level = list({id(part): part for value in level for part in _parts(value)}.values())
+            # Anchors may repeat a value, or put one into itself, so each value of a level is taken once, by its id.
+            level = list({id(inner): inner for value in level for inner in _inner_values(value)}.values())
         if level:
             raise RecursionError
     except RecursionError:
@@ -74,14 +82,21 @@ def parse_yaml(text: str, *, as_text: bool = False) -> Any:  # noqa: ANN401 - wh
     return values
 
 
-def _parts(value: Any) -> Collection[Any]:  # noqa: ANN401
+def _inner_values(value: Any) -> Collection[Any]:  # noqa: ANN401
+    """Return the values in a list or mapping; empty for any other value."""
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
 
 
 def read_yaml(path: Path, expected: str, *, as_text: bool = False) -> dict[str, Any]:
-    """Read a YAML file with one mapping; `expected` describes its content in errors."""
+    """Read a YAML file that holds a mapping; an empty file gives an empty one.
+
+    Args:
+        path: The file.
+        expected: Description of the right content, for errors.
+        as_text: Read every value except null as text, as it is written.
+    """
     check_regular(path)
     try:
         values = parse_yaml(path.read_text(encoding="utf8"), as_text=as_text)
@@ -99,7 +114,7 @@ def read_yaml(path: Path, expected: str, *, as_text: bool = False) -> dict[str, 
 
 
 def card_header(path: Path) -> dict[str, Any]:
-    """Read the header of a card; empty without a card, without a header, or if it cannot be read."""
+    """Read the YAML header of a card (`README.md`); empty if there is no card or header, or it cannot be read."""
     try:
         text = path.read_text(encoding="utf8") if path.is_file() else ""
         found = re.match(r"\s*---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", text, re.DOTALL)
@@ -110,13 +125,19 @@ def card_header(path: Path) -> dict[str, Any]:
 
 
 def as_yaml(values: dict[str, Any]) -> str:
-    """Format a mapping of plain values, in its order."""
+    """Format a mapping of plain values as YAML, in its order."""
     text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True, default_flow_style=False, width=1000)
     return text
 
 
 def settings_of(kind: type[S], given: str | Path | S, what: str) -> S:
-    """Read the settings of a model from its name or a YAML file; `what` is its kind, for errors."""
+    """Return the settings of a model, given as its name, a YAML file of settings, or the settings themselves.
+
+    Args:
+        kind: The settings class, which has a field `name`.
+        given: A name becomes settings with this name and the defaults; a path ending in `.yaml` or `.yml` is read.
+        what: What the settings are of, for errors: `a language model`.
+    """
     if not isinstance(given, str | Path):
         return given
     path = Path(given)

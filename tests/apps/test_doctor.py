@@ -9,20 +9,18 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from paranmt_hf import EngineConfig
 from paranmt_hf.apps import doctor
 from paranmt_hf.apps.doctor import diagnose, package_state, read_requirements
-from paranmt_hf.corpus.jobs.engine import EngineConfig
-from paranmt_hf.corpus.translation import translator as devices
+from paranmt_hf.corpus.translation.translator import resolve_device
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_defaults_come_from_the_functions_that_choose(monkeypatch):
-    monkeypatch.setattr(EngineConfig, "resolved", lambda self: EngineConfig("local", 7, 3, 2))
-    monkeypatch.setattr(devices, "resolve_device", lambda device: "cuda")
-    found = diagnose().sections
-    assert found["defaults"]["workers"] == "7 (local), each with 3 cores and 2 GPUs"
-    assert found["defaults"]["translation"] == "cuda, float16, batches of 8,192 tokens"
+def test_defaults_come_from_the_functions_that_choose():
+    found, config = diagnose().sections, EngineConfig().resolved()
+    assert found["defaults"]["workers"].startswith(f"{config.workers} (local), ")
+    assert found["defaults"]["translation"].startswith(f"{resolve_device(None)}, ")
     assert found["machine"]["cores"] == str(len(os.sched_getaffinity(0)))
 
 
@@ -32,15 +30,6 @@ def test_the_token_is_not_shown(monkeypatch):
     assert found.sections["Hub"]["token"] == "found"
     for text in (found.summary(), json.dumps(found.to_json())):
         assert "hf_secret" not in text and "(ray)" in text
-
-
-@pytest.mark.parametrize("question", ["_packages", "_gpus", "_hub"])
-def test_a_question_that_fails_is_a_problem(monkeypatch, question):
-    def fails(*arguments):
-        raise ZeroDivisionError("by nothing")
-
-    monkeypatch.setattr(doctor, question, fails)
-    assert sum("ZeroDivisionError: by nothing" in problem for problem in diagnose().problems) == 1
 
 
 @pytest.mark.slow

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paranmt_hf import InputError
 from paranmt_hf.cli import main
-from paranmt_hf.errors import InputError
 from tests.cli.commands import SMALL, fails, write_pairs
 
 # Two bytes that no text in UTF-8 holds.

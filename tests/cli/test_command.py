@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import pytest
 
-from paranmt_hf import cli
+from paranmt_hf import InputError, cli
 from paranmt_hf.cli.command import Command
 from paranmt_hf.cli.written_files import WrittenFileRecord
-from paranmt_hf.errors import InputError
 from paranmt_hf.util.markers import (
     Advanced,
     Count,
@@ -119,6 +118,8 @@ class Cake:
 
 
 def presets(name: str) -> Mapping[str, object]:
+    if name == "interrupted":
+        raise KeyboardInterrupt
     return {"hot": {"heat": 250, "portions": 3}}[name]
 
 
@@ -378,12 +379,8 @@ def test_an_empty_name_of_the_result_is_refused(capsys):
     assert "--out is empty" in capsys.readouterr().err
 
 
-def test_interruption(monkeypatch, capsys):
-    def interrupt(words):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(cli, "_run", interrupt)
-    assert cli.main(["train", "--data", "p.tsv"]) == 130
+def test_interruption(capsys):
+    assert cli.main(["bake", *NEEDED, "--preset", "interrupted"]) == 130
     assert "interrupted" in capsys.readouterr().err
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from paranmt_hf import InputError, publish
 from paranmt_hf.cli import find_command, main, run_command
-from paranmt_hf.errors import InputError, OtherSettingsError
-from paranmt_hf.hub.publish import publish
+from paranmt_hf.errors import OtherSettingsError
 from paranmt_hf.training.record import TrainingRecord
 from tests.cli.commands import SMALL, fails, kept_options, recorded_options, write_pairs
 from tests.refused import refused

@@ -8,23 +8,25 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paranmt_hf import (
+    InputError,
+    Lexicon,
+    ReleaseConfig,
+    ReleaseFilter,
+    TextInput,
+    build,
+    import_pairs,
+    mine_pairs,
+    select,
+    train_sent2vec,
+)
 from paranmt_hf.apps.annotate.annotate import sample_for_annotation
 from paranmt_hf.apps.explore.explore import write_report
 from paranmt_hf.apps.explore.explorer import Explorer
 from paranmt_hf.apps.serve.serve import serve_encoder
 from paranmt_hf.cli import main
-from paranmt_hf.corpus.build import build
-from paranmt_hf.corpus.import_pairs import import_pairs
-from paranmt_hf.corpus.reading.bitext import TextInput
 from paranmt_hf.corpus.release.record import RELEASE_RECORD
-from paranmt_hf.corpus.release.release_run import ReleaseConfig
-from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
-from paranmt_hf.corpus.selection.select import select
-from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.evaluate import transfer
-from paranmt_hf.lexicon.lexicon import Lexicon
-from paranmt_hf.search.mine import mine_pairs
-from paranmt_hf.sent2vec.train import train_sent2vec
 from paranmt_hf.tuning.tune import tune
 from paranmt_hf.util.parquet import database
 from tests.toys import scored_release
@@ -81,21 +83,15 @@ def test_no_result_is_made_inside_what_it_is_made_from(command, release):
     assert contents(release) == before
 
 
-@pytest.mark.slow
-def test_a_file_of_the_user_in_place_of_a_record(tmp_path, capsys):
+def test_a_file_of_the_user_in_place_of_a_record(release, tmp_path, capsys):
+    """Of a result that is a file, and of a file that is asked for."""
     (tmp_path / "in.txt").write_text("a dog\nA dog!\n")
-    own = tmp_path / "out.txt.json"
-    own.write_text('{"mine": 1}')
-    assert main(["dedup", str(tmp_path / "in.txt"), "--out", str(tmp_path / "out.txt")]) == 1
-    assert own.read_text() == '{"mine": 1}' and not (tmp_path / "out.txt").exists()
-
-
-def test_a_file_of_the_user_in_place_of_the_record_of_a_file_that_is_asked_for(release, tmp_path, capsys):
-    own = tmp_path / "report.html.json"
-    own.write_text('{"mine": 1}')
-    words = ["explore", "report", str(release), "--encoder", "none", "--out", str(tmp_path / "report.html")]
-    assert main(words) == 1
-    assert own.read_text() == '{"mine": 1}' and not (tmp_path / "report.html").exists()
+    report = ["explore", "report", str(release), "--encoder", "none"]
+    for command, name in ((["dedup", str(tmp_path / "in.txt")], "out.txt"), (report, "out.html")):
+        own = tmp_path / f"{name}.json"
+        own.write_text('{"mine": 1}')
+        assert main([*command, "--out", str(tmp_path / name)]) == 1
+        assert own.read_text() == '{"mine": 1}' and not (tmp_path / name).exists()
 
 
 @pytest.mark.slow

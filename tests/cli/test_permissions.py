@@ -3,9 +3,9 @@
 import pytest
 import yaml
 
+from paranmt_hf import InputError
 from paranmt_hf.cli import find_command, main, run_command
 from paranmt_hf.cli.pipeline import run_pipeline
-from paranmt_hf.errors import InputError
 
 IMPORT = {"command": "import", "data": "pairs.tsv", "license": "mit", "scorer": "vectors.txt"}
 ASK = {"command": "build", "reference": "text.txt", "license": "mit", "language-model": "model.yaml"}

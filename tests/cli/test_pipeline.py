@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import yaml
 
+from paranmt_hf import InputError, publish
 from paranmt_hf.cli import main, pipeline
 from paranmt_hf.cli.pipeline import run_pipeline
-from paranmt_hf.errors import InputError, OtherSettingsError
-from paranmt_hf.hub.publish import publish
+from paranmt_hf.errors import OtherSettingsError
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
 from tests.cli.commands import fails, recorded_options, write_pairs
 from tests.evaluation.toys import WORDS, write_all

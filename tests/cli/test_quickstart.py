@@ -11,11 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import paranmt_hf
+from paranmt_hf import InputError, TranslatorConfig
 from paranmt_hf.cli import main, quickstart
 from paranmt_hf.cli.pipeline import run_pipeline
 from paranmt_hf.corpus.translation.engines import load_translator
-from paranmt_hf.corpus.translation.translator import TranslatorConfig
-from paranmt_hf.errors import InputError
 from paranmt_hf.hub import repository
 from paranmt_hf.hub.repository import ASSETS, locate, usual_score
 

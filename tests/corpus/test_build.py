@@ -163,26 +163,14 @@ def test_licence_is_checked_before_the_work(bitext, vectors, tmp_path):
     assert again.record.license == record.license
 
 
-def test_interrupted_build_ends_with_the_same_bytes(bitext, vectors, tmp_path, monkeypatch):
-    make(bitext, tmp_path / "whole" / "corpus", vectors)
+def test_interrupted_build_ends_with_the_same_bytes(bitext, vectors, tmp_path, killed_after):
     from paranmt_hf.corpus.jobs import job
 
+    make(bitext, tmp_path / "whole" / "corpus", vectors)
     log = tmp_path / "log"
-    calls = 0
-    real = job.run_shard
-
-    def dies(stage, task, report):
-        nonlocal calls
-        calls += 1
-        if calls == 3:
-            raise KeyboardInterrupt
-        return real(stage, task, report)
-
     translator = FakeTranslatorConfig(log=str(log))
-    monkeypatch.setattr(job, "run_shard", dies)
-    with pytest.raises(KeyboardInterrupt):
-        make(bitext, tmp_path / "corpus", vectors, translator=translator)
-    monkeypatch.undo()
+    given = bitext, tmp_path / "corpus", vectors
+    killed_after(2, make, *given, kind=job, name="run_shard", translator=translator)
     make(bitext, tmp_path / "corpus", vectors, translator=translator)
     whole, resumed = bytes_of(tmp_path / "whole" / "corpus"), bytes_of(tmp_path / "corpus")
     assert whole == resumed

@@ -10,10 +10,10 @@ from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from paranmt_hf import distill_vectors
+from paranmt_hf import VectorsConfig, distill_vectors
 from paranmt_hf.distillation import contexts
 from paranmt_hf.distillation.contexts import first_holders, mean_states
-from paranmt_hf.distillation.reduction import VectorsConfig, reduce_in_context
+from paranmt_hf.distillation.reduction import reduce_in_context
 from paranmt_hf.encoders.units import lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.text.tokens import Bags
@@ -97,7 +97,7 @@ def test_pieces_that_begin_with_a_blank(transformer):
     # The last word in two pieces.
     bounds = np.array([[0, 3], [3, 4], [4, 6], [6, 8], [8, 10]])
     assert [text[low:high] for low, high in bounds] == ["ade", " ", " b", " a", "de"]
-    assert means._owners(text, bounds).tolist() == [1, 0, 2, 1, 1]
+    assert means._word_rows(text, bounds).tolist() == [1, 0, 2, 1, 1]
 
 
 def test_first_holders_by_hand():
@@ -147,17 +147,10 @@ def test_command_in_python(transformer, tmp_path):
 @pytest.mark.parametrize(
     "after", [pytest.param(1, marks=pytest.mark.slow), 6, pytest.param(13, marks=pytest.mark.slow)]
 )
-def test_killed_and_resumed(transformer, tmp_path, monkeypatch, checkpoint_always, after):
+def test_killed_and_resumed(transformer, tmp_path, monkeypatch, checkpoint_always, killed_after, after):
     monkeypatch.setattr(contexts, "mean_states", partial(mean_states, block_size=3))
     (tmp_path / "text.txt").write_text("\n".join([*SENTENCES, *SENTENCES[::-1], "a b c", "b a", "the ade"]))
     (tmp_path / "words").write_text("Cde\nade's\nade\nxa\nxb\n")
-    original, calls = contexts.StateMeans.add, []
-
-    def add(self, *arguments, **options):
-        if len(calls) == limit:
-            raise KeyboardInterrupt
-        calls.append(arguments)
-        original(self, *arguments, **options)
 
     def distilled(name, contexts=9):
         config = VectorsConfig(contexts=contexts, dimension=3)
@@ -165,23 +158,13 @@ def test_killed_and_resumed(transformer, tmp_path, monkeypatch, checkpoint_alway
         distill_vectors([transformer, transformer], tmp_path / name, config=config, **given)
         return (tmp_path / name).read_bytes()
 
-    monkeypatch.setattr(contexts.StateMeans, "add", add)
-    limit = None
-    whole, steps = distilled("whole"), len(calls)
-    # Five blocks of sentences under each of two encoders, and two of words that are read alone: four words, of which
-    # the first ranges of rows hold none.
-    assert steps == 2 * 7
-    calls.clear()
-    limit = after
-    with pytest.raises(KeyboardInterrupt):
-        distilled("cut")
+    whole = distilled("whole")
+    # Five blocks of sentences under each of two encoders, and two of words that are read alone.
+    killed_after(after, distilled, "cut", kind=contexts.StateMeans, name="add")
     assert not (tmp_path / "cut").exists() and (tmp_path / "cut.work").exists()
-    limit = None
     with refused(path=tmp_path / "cut.work"):
         distilled("cut", contexts=8)
-    calls.clear()
     assert distilled("cut") == whole
-    assert len(calls) == steps - after
     assert not (tmp_path / "cut.work").exists()
 
 

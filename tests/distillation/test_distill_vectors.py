@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf import distill_vectors
+from paranmt_hf import VectorsConfig, distill_vectors
 from paranmt_hf.distillation import vectors as workflow
-from paranmt_hf.distillation.reduction import VectorsConfig, components, reduce_alone
+from paranmt_hf.distillation.reduction import components, reduce_alone
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.text.word_vectors import read_vectors
 from tests.refused import refused
@@ -77,16 +77,9 @@ def test_file_is_written_and_read_again(tmp_path, model, name):
     assert (tmp_path / name).read_bytes() == first
 
 
-def test_words_that_are_encoded_alone_are_kept(tmp_path, model, monkeypatch, checkpoint_always):
+def test_words_that_are_encoded_alone_are_kept(tmp_path, model, checkpoint_always, killed_after):
     """Of two encoders, the second is interrupted at its second part of three."""
     (tmp_path / "words").write_text("a\nb\n" + "".join(f"c{number}\n" for number in range(5000)), encoding="utf8")
-    calls, encode = [], workflow.WithoutProgressBar.encode
-
-    def stopped(encoder, texts):
-        calls.append(texts)
-        if len(calls) == 5:
-            raise KeyboardInterrupt
-        return encode(encoder, texts)
 
     def distilled(name):
         config = VectorsConfig(dimension=3)
@@ -94,10 +87,8 @@ def test_words_that_are_encoded_alone_are_kept(tmp_path, model, monkeypatch, che
         return (tmp_path / name).read_bytes()
 
     whole = distilled("whole")
-    monkeypatch.setattr(workflow.WithoutProgressBar, "encode", stopped)
-    with pytest.raises(KeyboardInterrupt):
-        distilled("cut")
-    assert distilled("cut") == whole and len(calls) == 5 + 2
+    killed_after(4, distilled, "cut", kind=workflow.WithoutProgressBar, name="encode")
+    assert distilled("cut") == whole
     assert not (tmp_path / "cut.work").exists()
 
 

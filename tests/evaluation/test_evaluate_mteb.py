@@ -271,7 +271,7 @@ def test_the_command(data, model, tmp_path, capsys, monkeypatch):
     )
 
 
-def test_without_mteb(tmp_path, monkeypatch):
-    monkeypatch.setattr("paranmt_hf.util.optional.available", lambda package: False)
+def test_without_mteb(tmp_path, without):
+    without("mteb")
     with refused():
         evaluate_mteb("small", tasks="STS12", out=tmp_path / "out")

@@ -104,11 +104,17 @@ def trained(made, tmp_path_factory):
 
 
 @pytest.fixture
-def fake_hub(monkeypatch):
+def login(monkeypatch):
+    """Call it with the token of the login; None is nobody's."""
+    return lambda token: monkeypatch.setattr("huggingface_hub.get_token", lambda: token)
+
+
+@pytest.fixture
+def fake_hub(monkeypatch, login):
     """A Hub in memory, and a login."""
     fake = FakeHub()
     monkeypatch.setattr("huggingface_hub.HfApi", fake)
-    monkeypatch.setattr("huggingface_hub.get_token", lambda: "hf_secret")
+    login("hf_secret")
     return fake
 
 

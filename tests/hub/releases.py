@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import yaml
 
-from paranmt_hf.corpus.release.release_run import ReleaseConfig
+from paranmt_hf import ReleaseConfig
 from paranmt_hf.hub.repository import ASSETS
 from tests.toys import scored_release
 

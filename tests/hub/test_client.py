@@ -9,7 +9,7 @@ from huggingface_hub import errors
 
 from paranmt_hf.hub import repository
 from paranmt_hf.hub.client import absent_here, check_download, explain, fetching, is_id, split_revision
-from paranmt_hf.hub.repository import locate, plain_name, usual_score
+from paranmt_hf.hub.repository import locate, usual_score
 from paranmt_hf.util.optional import require
 from tests.refused import refused
 
@@ -50,8 +50,8 @@ def answer(kind, status, message="something"):
         (ValueError("  "), "model 'a/b' on the Hub: no reason was given$"),
     ],
 )
-def test_errors_in_one_sentence(error, sentence, monkeypatch):
-    monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
+def test_errors_in_one_sentence(error, sentence, monkeypatch, login):
+    login(None)
     monkeypatch.delenv("HF_TOKEN", raising=False)
     told = explain(error, "a/b", "model", "v9")
     assert re.search(sentence, told) and "\n" not in told
@@ -68,11 +68,7 @@ def test_names_that_seem_to_be_paths(tmp_path, monkeypatch):
     error = ValueError("odd")
     with refused() as told, fetching("models/wort", "model"):
         raise error
-    text = str(told.value)
-    assert text.startswith(absent_here("models/wort")) and explain(error, "models/wort", "model") in text
-    with refused() as told, fetching("a/b", "dataset"):
-        raise error
-    assert str(told.value).endswith(explain(error, "a/b", "dataset"))
+    assert str(told.value).startswith(absent_here("models/wort")) and str(told.value).endswith(": odd")
 
 
 def test_the_cause_of_another_error_counts():
@@ -87,8 +83,8 @@ def test_what_was_being_dealt_with_does_not_count():
     assert "refuses to let this login write" in explain(error, "a/b", "dataset", writing=True)
 
 
-def test_refused_tokens(monkeypatch):
-    monkeypatch.setattr("huggingface_hub.get_token", lambda: "my-own-kind-of-token")
+def test_refused_tokens(monkeypatch, login):
+    login("my-own-kind-of-token")
     monkeypatch.setenv("HF_TOKEN", "my-own-kind-of-token")
     # A token that is not known gets 401 for everything, one that is gets 404 for what it may not see.
     refused = answer(errors.RepositoryNotFoundError, 401, "Invalid username or password.")
@@ -182,7 +178,6 @@ def test_a_linked_folder_has_the_name_of_the_link(tmp_path, monkeypatch):
     """The card of an encoder would name its teacher after a folder that the person has never seen."""
     make(tmp_path / "model", "model.safetensors")
     (tmp_path / "all-MiniLM-L6-v2").symlink_to("model")
-    assert locate(str(tmp_path / "all-MiniLM-L6-v2")).name == plain_name(str(tmp_path / "all-MiniLM-L6-v2"))
     assert locate(str(tmp_path / "all-MiniLM-L6-v2")).name == "all-MiniLM-L6-v2"
     monkeypatch.chdir(tmp_path / "model")
     assert locate(".").name == locate("../model/").name == "model"

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.results import Results
+from paranmt_hf import InputError, Results, publish
 from paranmt_hf.hub.licenses import IDS, License
-from paranmt_hf.hub.publish import publish
 from paranmt_hf.paraphrase.card import paraphraser_card, shown_figures
 from paranmt_hf.training.card import encoder_card
 from tests.hub.releases import header

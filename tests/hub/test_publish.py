@@ -6,16 +6,12 @@ import shutil
 
 import pytest
 
+from paranmt_hf import InputError, TrainConfig, average_encoders, evaluate, publish, train
 from paranmt_hf.cli import main
 from paranmt_hf.encoders.building import EncoderConfig
-from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.evaluate import evaluate
-from paranmt_hf.hub.publish import kind_of, publish
+from paranmt_hf.hub.publish import kind_of
 from paranmt_hf.hub.repository import ASSETS, weights_checksum
-from paranmt_hf.training.average import average_encoders
 from paranmt_hf.training.card import encoder_card
-from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.train import train
 from tests.hub.releases import header
 from tests.refused import refused
 
@@ -255,8 +251,8 @@ def test_words_that_are_refused(text, release, tmp_path):
     assert "about.yaml" in str(caught.value)
 
 
-def test_dry_run_sends_nothing(release, model, results, capsys, monkeypatch):
-    monkeypatch.setattr("huggingface_hub.get_token", lambda: pytest.fail("a dry run asks for no login"))
+def test_dry_run_sends_nothing(release, model, results, capsys, login):
+    login(None)
     assert main(["publish", str(release), "org/corpus", "--private", "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert "dataset org/corpus, private: 6 files" in said and "data/train-00000-of-00001.parquet" in said

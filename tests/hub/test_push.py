@@ -9,11 +9,9 @@ from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer, models
 
 import paranmt_hf
-from paranmt_hf import InputError, StaticEncoder, SupervisedModel
+from paranmt_hf import InputError, SentenceEncoder, StaticEncoder, SupervisedModel, evaluate, publish
 from paranmt_hf.encoders.pushing import MadeRecord
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.evaluation.evaluate import evaluate
-from paranmt_hf.hub.publish import kind_of, publish
+from paranmt_hf.hub.publish import kind_of
 from paranmt_hf.hub.push import PushedFromFolder
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.supervised.config import HEAD_FOLDER

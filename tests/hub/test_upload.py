@@ -91,7 +91,7 @@ def test_names_of_git_and_of_the_hub():
                 target(**{option: name})
 
 
-def test_a_login_is_needed(monkeypatch):
-    monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
+def test_a_login_is_needed(login):
+    login(None)
     with refused():
         upload(files(a=b"b"), target())

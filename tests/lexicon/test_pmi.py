@@ -3,7 +3,7 @@
 import pytest
 
 from paranmt_hf.lexicon import word_sets
-from paranmt_hf.lexicon.pmi import count_word_pairs, merged, pairs_in, runs_of
+from paranmt_hf.lexicon.pmi import count_word_pairs, merge_runs, pairs_in, runs_of
 from paranmt_hf.lexicon.word_sets import WordSets, write_word_sets
 from paranmt_hf.text.tokens import WordTokenizer
 from tests.lexicon.toys import Oracle, random_pairs, table
@@ -19,7 +19,7 @@ def write_sets(folder, pairs, limit=100, at_once=7):
 def counts_of(sets, runs, **sizes):
     """The counts of all runs: across, in references, in translations, by pair of words."""
     found = {}
-    for part in merged(runs, len(sets.words), **sizes):
+    for part in merge_runs(runs, len(sets.words), **sizes):
         for row in part.to_pylist():
             key = sets.words.words[row["word"]], sets.words.words[row["other"]]
             assert key not in found

@@ -8,11 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf import EngineConfig, ParaphraseConfig
+from paranmt_hf import EngineConfig, ParaphraseConfig, Paraphraser
 from paranmt_hf.paraphrase.augment import AugmentConfig, LabelledColumns, LabelledSentences, augment
 from paranmt_hf.paraphrase.candidates import Paraphrase, Paraphrased
 from paranmt_hf.paraphrase.paraphrase_file import TableWriter
-from paranmt_hf.paraphrase.paraphraser import Paraphraser
 from tests.paraphrase.paraphraser_toys import SENTENCES, stopped_job
 from tests.refused import refused
 

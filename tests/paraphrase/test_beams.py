@@ -5,9 +5,9 @@ import pytest
 import torch
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 
+from paranmt_hf import ParaphraseConfig
 from paranmt_hf.corpus.translation.beam import beam_search, diverse_beam_search, encode
 from paranmt_hf.corpus.translation.sampling import sample
-from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.models import EncoderDecoder
 from tests.paraphrase.test_models import PAD, START, make
 

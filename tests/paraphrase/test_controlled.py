@@ -12,11 +12,10 @@ import pytest
 import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-from paranmt_hf import PairSelection, ParaphraseConfig, Paraphraser, ParaphraserConfig
+from paranmt_hf import PairSelection, ParaphraseConfig, Paraphraser, ParaphraserConfig, train_paraphraser
 from paranmt_hf.corpus.parsing.trees import template_of
 from paranmt_hf.errors import OtherSettingsError
 from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
-from paranmt_hf.paraphrase.train import train_paraphraser
 from paranmt_hf.paraphrase.training_data import held_out_keys
 from tests.paraphrase import paraphraser_toys as toys
 from tests.paraphrase.paraphraser_toys import FINDS as VERBS

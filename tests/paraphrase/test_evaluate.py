@@ -7,7 +7,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf import PairSelection, ParaphraseConfig, ParaphraserConfig, ParaphraserTraining
+from paranmt_hf import (
+    PairSelection,
+    ParaphraseConfig,
+    Paraphraser,
+    ParaphraserConfig,
+    ParaphraserTraining,
+    train_paraphraser,
+)
 from paranmt_hf.cli import find_command, main, run_command
 from paranmt_hf.corpus.reading.pairs import Pairs
 from paranmt_hf.evaluation.results import read_results
@@ -16,8 +23,6 @@ from paranmt_hf.paraphrase.config import read_decodings
 from paranmt_hf.paraphrase.evaluate import DECODINGS, MeasuredSentences, evaluate_paraphrases, read_outputs, together
 from paranmt_hf.paraphrase.noise import add_noise
 from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
-from paranmt_hf.paraphrase.paraphraser import Paraphraser
-from paranmt_hf.paraphrase.train import train_paraphraser
 from paranmt_hf.paraphrase.training_data import TrainingPairs, held_out_keys
 from tests.paraphrase.paraphraser_toys import LOCAL, SMALL
 from tests.refused import refused

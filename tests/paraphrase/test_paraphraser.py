@@ -14,13 +14,12 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, BartForConditionalGeneration
 
-from paranmt_hf import EngineConfig, PairSelection, ParaphraseConfig, Paraphraser, ParaphraserConfig
+from paranmt_hf import EngineConfig, PairSelection, ParaphraseConfig, Paraphraser, ParaphraserConfig, train_paraphraser
 from paranmt_hf.cli import find_command, run_command
 from paranmt_hf.errors import OtherSettingsError
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.paraphrase.card import card_values
 from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
-from paranmt_hf.paraphrase.train import train_paraphraser
 from tests.paraphrase import paraphraser_toys as toys
 from tests.paraphrase.paraphraser_toys import LOCAL, SMALL, sentences, training, write_bart
 from tests.refused import refused

@@ -7,11 +7,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf import ParaphraseConfig, Paraphraser, ParaphraserConfig, ParaphraserTraining
+from paranmt_hf import (
+    InputError,
+    ParaphraseConfig,
+    Paraphraser,
+    ParaphraserConfig,
+    ParaphraserTraining,
+    train_paraphraser,
+)
 from paranmt_hf.cli import main
-from paranmt_hf.errors import DivergedError, InputError, OtherSettingsError
+from paranmt_hf.errors import DivergedError, OtherSettingsError
 from paranmt_hf.paraphrase import trainer
-from paranmt_hf.paraphrase.train import train_paraphraser
 from tests.paraphrase.paraphraser_toys import FINDS, NOUNS, SENTENCES, stopped_training, write_bart
 from tests.refused import refused
 

@@ -10,13 +10,19 @@ import pytest
 import yaml
 from safetensors.torch import load_file, save_file
 
-from paranmt_hf import ParaphraseConfig, Paraphraser, ParaphraserConfig, ParaphraserTraining, publish
+from paranmt_hf import (
+    ParaphraseConfig,
+    Paraphraser,
+    ParaphraserConfig,
+    ParaphraserTraining,
+    parse_pairs,
+    publish,
+    train_paraphraser,
+)
 from paranmt_hf.cli import main
-from paranmt_hf.corpus.parsing.parse import parse_pairs
 from paranmt_hf.corpus.parsing.trees import read_tree
 from paranmt_hf.paraphrase.card import paraphraser_card
 from paranmt_hf.paraphrase.evaluate import MeasuredSentences, evaluate_paraphrases
-from paranmt_hf.paraphrase.train import train_paraphraser
 from tests.paraphrase.paraphraser_toys import LOCAL, SENTENCES
 from tests.refused import refused
 

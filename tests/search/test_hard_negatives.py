@@ -105,10 +105,7 @@ def expected(folder, pairs, number, first_rank=1, last_rank=50, least=-1.0, most
         ({"lists": 6, "probes": 6, "relative_margin": 0.2}, {"relative": 0.2}),
     ],
 )
-def test_they_are_those_of_brute_force(folder, settings, bounds, monkeypatch):
-    # Many blocks, and depths as small as the paraphrases allow.
-    for name, value in (("BLOCK", 7), ("LISTED_BLOCK", 11), ("FEWEST", 1), ("SLOTS", 300)):
-        monkeypatch.setattr(ranked_negatives, name, value)
+def test_they_are_those_of_brute_force(folder, settings, bounds, small_blocks):
     pairs = random_pairs(150)
     wanted, rejected = expected(folder, pairs, 3, **bounds)
     result = made(folder, **settings)
@@ -119,7 +116,7 @@ def test_they_are_those_of_brute_force(folder, settings, bounds, monkeypatch):
     assert record.sentences == len({sentence.lower() for pair in pairs for sentence in pair})
 
 
-def test_random_negatives(folder, monkeypatch):
+def test_random_negatives(folder, request):
     pairs = random_pairs(150)
     wanted, _ = expected(folder, pairs, 4, last_rank=20)
     result = made(folder, sampling="random", number=4, last_rank=20)
@@ -131,7 +128,7 @@ def test_random_negatives(folder, monkeypatch):
     # Drawn evenly: on average in the middle of those that are allowed.
     middles = [np.mean(place) / (len(choice) - 3) for place, choice in zip(places, wanted, strict=True)]
     assert 0.45 < np.mean(middles) < 0.55
-    monkeypatch.setattr(ranked_negatives, "BLOCK", 7)
+    request.getfixturevalue("small_blocks")
     assert rows_of(made(folder, "again", sampling="random", number=4, last_rank=20)) == rows_of(result)
     assert rows_of(made(folder, "other", sampling="random", number=4, last_rank=20, seed=2)) != rows_of(result)
 
@@ -178,26 +175,10 @@ def test_the_graph_is_that_of_mega_batches():
     same()
 
 
-def test_it_continues_and_gives_the_same_bytes(folder, monkeypatch):
-    monkeypatch.setattr(ranked_negatives, "BLOCK", 10)
-    monkeypatch.setattr(ranked_negatives, "CHECKPOINT_SECONDS", 0)
+def test_it_continues_and_gives_the_same_bytes(folder, small_blocks, checkpoint_always, killed_after):
     whole = made(folder, "whole")
-    calls, choose = [], ranked_negatives._Search.add
-
-    def stopped(search, anchors):
-        if len(calls) == 5:
-            raise KeyboardInterrupt
-        calls.append(anchors)
-        choose(search, anchors)
-
-    monkeypatch.setattr(ranked_negatives._Search, "add", stopped)
-    with pytest.raises(KeyboardInterrupt):
-        made(folder)
-    first = [*calls]
-    calls.clear()
-    monkeypatch.setattr(ranked_negatives._Search, "add", lambda *given: calls.append(given[1]) or choose(*given))
+    killed_after(5, made, folder, kind=ranked_negatives._Search, name="add")
     again = made(folder)
-    assert not set(np.concatenate(first)) & set(np.concatenate(calls))
     for name in ("README.md", "negatives.json", "data/train-00000-of-00001.parquet"):
         assert (again.folder / name).read_bytes() == (whole.folder / name).read_bytes()
     assert not (folder / "out.work").exists()

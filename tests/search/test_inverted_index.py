@@ -20,11 +20,7 @@ def listed(vectors, folder, count, seed=1):
     return found, Vectors(folder / "sorted.npy")
 
 
-@pytest.fixture(autouse=True)
-def small_steps(monkeypatch):
-    monkeypatch.setattr(inverted_index, "STEP", 64)
-    monkeypatch.setattr(inverted_index, "AT_ONCE", 500)
-    monkeypatch.setattr(inverted_index, "SHARD", 70)
+pytestmark = pytest.mark.usefixtures("small_blocks")
 
 
 def test_each_vector_lies_in_the_list_of_its_nearest_centroid(tmp_path):
@@ -79,9 +75,8 @@ def recall(found, wanted):
 
 
 @pytest.mark.slow
-def test_a_few_lists_find_nearly_all(tmp_path, monkeypatch):
+def test_a_few_lists_find_nearly_all(tmp_path):
     """Seeded, so these are numbers: the share of the ten nearest of 2,000 vectors that is found."""
-    monkeypatch.setattr(inverted_index, "AT_ONCE", 1 << 20)
     vectors = clustered(2000, groups=60, dimension=32, spread=0.6)
     made, ordered = listed(vectors, tmp_path, 40)
     wanted = best(similarities(vectors[made.order]), 10)[1]

@@ -10,8 +10,8 @@ from paranmt_hf import InputError, MineConfig, ReleaseConfig, mine_pairs
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.reading.sentences import open_sentences
 from paranmt_hf.corpus.release.record import ReleaseRecord
-from paranmt_hf.search import inverted_index
 from paranmt_hf.search.mine import Mining
+from paranmt_hf.search.neighbours import Neighbours
 from tests.cli.commands import fails, recorded_options
 from tests.refused import refused
 from tests.search.toys import scorer, sentences
@@ -115,28 +115,13 @@ def test_copies(corpus):
         mined(corpus, "none.parquet", first="twice.txt", min_score=0.9)
 
 
-def test_it_continues_at_a_checkpoint(corpus, monkeypatch):
+def test_it_continues_at_a_checkpoint(corpus, checkpoint_always, killed_after):
     lists = {"top": 3, "lists": 20, "probes": 20}
     whole = rows_of(mined(corpus, "whole.parquet", **lists).folder)
-    real, steps = inverted_index.compare_lists, []
-
-    def stopped(*arguments, done=0):
-        steps.append(done)
-        for number, part in enumerate(real(*arguments, done=done), 1):
-            if number == 4:
-                raise KeyboardInterrupt
-            yield part
-
-    monkeypatch.setattr(inverted_index, "compare_lists", stopped)
-    monkeypatch.setattr("paranmt_hf.search.mine.CHECKPOINT_SECONDS", 0.0)
-    for _ in range(9):
-        try:
-            made = mined(corpus, "pairs.parquet", **lists)
-        except KeyboardInterrupt:
-            continue
-        break
-    assert steps == [0, 3, 6, 9, 12, 15, 18]
-    assert rows_of(made.folder) == whole
+    # Each time a few of the lists are compared: without checkpoints it would never end.
+    for _ in range(3):
+        killed_after(8, mined, corpus, "pairs.parquet", kind=Neighbours, name="offer", **lists)
+    assert rows_of(mined(corpus, "pairs.parquet", **lists).folder) == whole
     assert not list(corpus.glob("*.work"))
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paranmt_hf.errors import InputError
+from paranmt_hf import InputError
 from paranmt_hf.sent2vec.bin_file import BinReader, Sent2VecWords, open_model, read_vector_blocks, read_vocabulary
 from tests.refused import refused
 from tests.sent2vec.sent2vec_files import WORDS, BinFile

@@ -11,11 +11,9 @@ from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
 import paranmt_hf
-from paranmt_hf import cli
+from paranmt_hf import average_encoders, cli, publish
 from paranmt_hf.encoders.modules.paranmt_tables import store
-from paranmt_hf.hub.publish import publish
 from paranmt_hf.sent2vec.convert import ConvertConfig, convert_model
-from paranmt_hf.training.average import average_encoders
 from tests.refused import refused
 from tests.sent2vec.sent2vec_files import TEXTS, WORDS, BinFile, vector
 

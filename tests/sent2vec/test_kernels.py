@@ -6,9 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from paranmt_hf import Sent2VecConfig
 from paranmt_hf.encoders.modules.paranmt_tables import ngram_buckets
 from paranmt_hf.sent2vec import kernels
-from paranmt_hf.sent2vec.config import MOST_NEGATIVES, Sent2VecConfig
+from paranmt_hf.sent2vec.config import MOST_NEGATIVES
 from paranmt_hf.sent2vec.corpus import read_corpus, write_corpus
 from paranmt_hf.sent2vec.kernels import Sampling, Tables, Worker
 from paranmt_hf.sent2vec.loop import negative_table

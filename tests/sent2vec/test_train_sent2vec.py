@@ -16,15 +16,13 @@ import pytest
 from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
-from paranmt_hf.encoders.loading import load
+from paranmt_hf import Sent2VecConfig, load, publish, train_sent2vec
 from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding
 from paranmt_hf.encoders.modules.paranmt_tables import ngram_buckets
-from paranmt_hf.hub.publish import publish
 from paranmt_hf.sent2vec import loop  # noqa: E402
 from paranmt_hf.sent2vec import train as train_module
-from paranmt_hf.sent2vec.config import Sent2VecConfig
 from paranmt_hf.sent2vec.record import Sent2VecRecord
-from paranmt_hf.sent2vec.train import FEW_WORDS, train_sent2vec  # noqa: E402
+from paranmt_hf.sent2vec.train import FEW_WORDS
 from paranmt_hf.training import checkpoint
 from paranmt_hf.util.records import as_json
 from tests.cli.commands import kept_options
@@ -139,20 +137,11 @@ def test_equal_runs_give_equal_bytes(tmp_path, text, pairs_of_words):
 
 
 @pytest.mark.parametrize("after", [0, 7])
-def test_killed_and_resumed(tmp_path, text, pairs_of_words, monkeypatch, checkpoint_always, after):
+def test_killed_and_resumed(tmp_path, text, pairs_of_words, monkeypatch, checkpoint_always, killed_after, after):
     settings = config(ngrams=2, dropped_ngrams=1)
     monkeypatch.setattr(loop, "BLOCK", 60)
-    calls = iter(range(after))
-    original = loop.train_sentences
-
-    def dying(*arguments):
-        if next(calls, None) is None:
-            raise KeyboardInterrupt
-        return original(*arguments)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(loop, "train_sentences", dying)
-        train_sent2vec(text, tmp_path / "out", config=settings)
+    out = tmp_path / "out"
+    killed_after(after, train_sent2vec, text, out, kind=loop, name="train_sentences", config=settings)
     assert (tmp_path / "out.work" / "checkpoint.safetensors").exists() == (after > 0)
     text.touch()
     record = train_sent2vec(text, tmp_path / "out", config=settings).record
@@ -234,8 +223,8 @@ def test_text_that_is_none(tmp_path, content):
     assert [found.name for found in tmp_path.iterdir()] == ([] if content is None else ["text.txt"])
 
 
-def test_too_large_for_memory(tmp_path, text, monkeypatch):
-    monkeypatch.setattr("paranmt_hf.util.machine.total_memory", lambda: 1000)
+def test_too_large_for_memory(tmp_path, text, memory):
+    memory(1000)
     with refused():
         train_sent2vec(text, tmp_path / "out", config=config())
 

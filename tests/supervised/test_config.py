@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from paranmt_hf.supervised.config import Epoch, SuperviseConfig, SupervisedRecord, SupervisedSettings
+from paranmt_hf import SuperviseConfig
+from paranmt_hf.supervised.config import Epoch, SupervisedRecord, SupervisedSettings
 from paranmt_hf.util.records import made_with
 from tests.refused import refused
 

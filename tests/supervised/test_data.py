@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from paranmt_hf import InputError, supervise
+from paranmt_hf import InputError, SuperviseConfig, supervise
 from paranmt_hf.evaluation.transfer_heads import target_distributions
-from paranmt_hf.supervised.config import SuperviseConfig
 from paranmt_hf.supervised.data import VALUES, read_task
 from tests.evaluation.toys import WORDS, write
 from tests.refused import refused

@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch.nn.functional import kl_div
 
+from paranmt_hf import SuperviseConfig
 from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.evaluation.transfer_heads import target_distributions
-from paranmt_hf.supervised.config import SuperviseConfig
 from paranmt_hf.supervised.fitting import FixedVectors, Items, TrainedEncoder, fit_head, probabilities
 from tests.refused import refused
 from tests.supervised.toys import TEXTS, cut, encoder, head_of, items_of

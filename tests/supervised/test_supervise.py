@@ -110,26 +110,13 @@ def test_the_same_command_gives_the_same_bytes_and_is_not_repeated(made, folder)
 
 
 @pytest.mark.parametrize(("start", "way"), [(None, "scratch"), ("lstm", "regularised")])
-def test_an_interrupted_command_continues_to_the_same_bytes(made, folder, monkeypatch, checkpoint_always, start, way):
-    """Of three epochs with one step each, the third is interrupted after it was measured."""
+def test_an_interrupted_command_continues_to_the_same_bytes(made, folder, checkpoint_always, killed_after, start, way):
+    """Of three epochs with one step each, the third is interrupted where it is measured."""
     run(made, folder / "whole", "SICK-E", start, way=way)
-    measured = []
-
-    def figures(*arguments):
-        measured.append(arguments)
-        if len(measured) == 3:
-            raise KeyboardInterrupt
-        return own(*arguments)
-
-    own = task.figures_of
-    monkeypatch.setattr(task, "figures_of", figures)
-    with pytest.raises(KeyboardInterrupt):
-        run(made, folder / "out", "SICK-E", start, way=way)
+    killed_after(2, run, made, folder / "out", "SICK-E", start, kind=task, name="figures_of", way=way)
     with refused(path=folder / "out.work"):
         run(made, folder / "out", "SICK-E", start, way=way, seed=2)
     assert run(made, folder / "out", "SICK-E", start, way=way).fresh
-    # The third epoch once more, and both parts at the end.
-    assert len(measured) == 3 + 1 + 2
     assert bytes_of(folder / "whole") == bytes_of(folder / "out")
     assert not (folder / "out.work").exists()
 

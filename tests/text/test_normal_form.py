@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paranmt_hf import normal_form
 from paranmt_hf.text.definitions import words
-from paranmt_hf.text.normal_form import normal_form
 from paranmt_hf.text.word_rules import letters
 
 

@@ -1,7 +1,9 @@
 """Learning from a teacher's similarities."""
 
+import logging
 import math
 import threading
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +13,6 @@ import torch
 from paranmt_hf import TrainConfig
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.text.identity import distinct_texts
-from paranmt_hf.training import teacher
 from paranmt_hf.training.cpu_engine import cpu_engine
 from paranmt_hf.training.losses import combined_loss, listwise_loss, similarity_loss
 from paranmt_hf.training.teacher import JoinedTeachers, TeacherVectors, teach
@@ -208,16 +209,18 @@ def test_sentences_with_one_translation_share_its_vector(tmp_path):
     assert sorted(read) == sorted(set(texts))
 
 
-def test_two_processes_encode_each_sentence_once(tmp_path, monkeypatch):
+def test_two_processes_encode_each_sentence_once(tmp_path, caplog):
     """The second one starts when the first one is encoding."""
-    second, waits, results = Spelling(), threading.Event(), []
-    monkeypatch.setattr(teacher.logger, "info", lambda message: waits.set())
+    second, results = Spelling(), []
+    caplog.set_level(logging.INFO)
     other = threading.Thread(target=lambda: results.append(teach([keyed(["c", "d w1"])], second, tmp_path)))
 
     class First(Spelling):
         def __call__(self, sentences):
             other.start()
-            assert waits.wait(10)
+            while not caplog.records:
+                # The second one says that it waits.
+                time.sleep(0.01)
             return super().__call__(sentences)
 
     first = First()

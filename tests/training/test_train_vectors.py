@@ -92,14 +92,13 @@ def test_vectors_that_are_of_no_use(train_on, tmp_path, vectors):
     assert not (tmp_path / "out").exists()
 
 
-def test_an_encoder_larger_than_the_memory(train_on, monkeypatch):
+def test_an_encoder_larger_than_the_memory(train_on, memory):
     with refused("dimension"):
         EncoderConfig(dimension=1_000_000_000)
-    memory = {"bytes": 61 * 3 * 12 - 1}
-    monkeypatch.setattr("paranmt_hf.util.machine.total_memory", lambda: memory["bytes"])
+    memory(61 * 3 * 12 - 1)
     with refused():
         train_on(VECTORS, words=60)
-    memory["bytes"] += 1
+    memory(61 * 3 * 12)
     assert train_on(VECTORS, words=60).record.parameters == 183
 
 

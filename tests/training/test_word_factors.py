@@ -44,7 +44,7 @@ def test_factors_are_learned_and_multiplied_in(tmp_path, optimizer, rate):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("checkpoint_always")
-def test_a_run_and_its_interruption(tmp_path, monkeypatch):
+def test_a_run_and_its_interruption(tmp_path, killed_after):
     """Vectors keep their directions; a development set is measured with the factors of the moment."""
     from paranmt_hf.training.trainer_run import HistoryCallback
 
@@ -62,19 +62,9 @@ def test_a_run_and_its_interruption(tmp_path, monkeypatch):
     cosines = (before * after).sum(axis=1) / np.linalg.norm(before, axis=1) / np.linalg.norm(after, axis=1)
     np.testing.assert_allclose(cosines, 1, atol=1e-4)
     assert np.ptp(np.linalg.norm(after, axis=1) / np.linalg.norm(before, axis=1)) > 0.1
-    ended, calls = HistoryCallback.on_step_end, []
-
-    def stopped(*arguments, **options):
-        calls.append(1)
-        if len(calls) == 9:
-            raise KeyboardInterrupt
-        return ended(*arguments, **options)
-
-    monkeypatch.setattr(HistoryCallback, "on_step_end", stopped)
-    with pytest.raises(KeyboardInterrupt):
-        train(data, tmp_path / "out", **settings)
+    killed_after(8, train, data, tmp_path / "out", kind=HistoryCallback, name="on_step_end", **settings)
     train(data, tmp_path / "out", **settings)
-    assert len(calls) < 9 + 12 and weights_of(tmp_path / "out") == weights_of(tmp_path / "whole")
+    assert weights_of(tmp_path / "out") == weights_of(tmp_path / "whole")
 
 
 @pytest.mark.parametrize("others", [{"freeze_words": True}, {"lambda_w": 0.1}, {"lambda_c": 0.1}])

@@ -5,17 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from paranmt_hf import EncoderConfig, PairSelection, TrainConfig, load
+from paranmt_hf import EncoderConfig, PairSelection, TrainConfig, load, train
 from paranmt_hf.cli import main
 from paranmt_hf.errors import OtherSettingsError
 from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import read_scored_pairs
-from paranmt_hf.training.cpu_engine import CpuEngine
 from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.tuning.record import TuneConfig
 from paranmt_hf.tuning.tune import tune
-from paranmt_hf.util import optional
 from tests.refused import refused
 from tests.training.toys import synonyms, write_data
 
@@ -69,8 +67,6 @@ def test_all_combinations_are_tried_and_the_best_is_kept(root, tuned):
 def test_a_trial_is_a_training_run(root, tuned):
     """The figures of a trial are those of the encoder that `train` makes of the same sample."""
     trial = tuned.record.trials[4]
-    from paranmt_hf.training.train import train
-
     made = train(
         root / "pairs.parquet",
         root / "same",
@@ -101,24 +97,14 @@ def test_the_best_settings_train_from_their_file(root, tuned):
 
 
 @pytest.mark.slow
-def test_a_search_continues_in_the_middle_of_a_trial(root, tuned, tmp_path, monkeypatch, checkpoint_always):
-    calls, train_on = [], CpuEngine.train_on
-
-    def stopped(*arguments):
-        calls.append(1)
-        # Ten mega-batches are a trial.
-        if len(calls) == 18:
-            raise KeyboardInterrupt
-        return train_on(*arguments)
-
-    monkeypatch.setattr(CpuEngine, "train_on", stopped)
-    with pytest.raises(KeyboardInterrupt):
-        search(root, tmp_path / "out")
+def test_a_search_continues_in_the_middle_of_a_trial(root, tuned, tmp_path, checkpoint_always, killed_after):
+    # Ten mega-batches are a trial.
+    killed_after(17, search, root, tmp_path / "out")
     assert len(list((tmp_path / "out.work" / "running").glob("*/checkpoint.safetensors"))) == 1
     with refused(kind=OtherSettingsError):
         search(root, tmp_path / "out", dict(reversed(GRID.items())))
     resumed = search(root, tmp_path / "out")
-    assert len(calls) == 81 and figures(resumed.record) == figures(tuned.record)
+    assert figures(resumed.record) == figures(tuned.record)
 
 
 def test_a_trial_that_diverges_is_no_end(root, tmp_path, any_number):
@@ -183,7 +169,7 @@ def test_the_command(root, tmp_path, capsys, sampler):
     assert (tmp_path / "again" / "trials.tsv").read_bytes() == (tmp_path / "out" / "trials.tsv").read_bytes()
 
 
-def test_optuna_is_asked_for(root, tmp_path, monkeypatch):
-    monkeypatch.setattr(optional, "available", lambda package: package != "optuna")
+def test_optuna_is_asked_for(root, tmp_path, without):
+    without("optuna")
     with refused():
         search(root, tmp_path / "out")

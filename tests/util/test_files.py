@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from safetensors import SafetensorError
 
-from paranmt_hf.errors import InputError, WriteError
+from paranmt_hf import InputError
+from paranmt_hf.errors import WriteError
 from paranmt_hf.util.files import (
     ChecksummedFile,
     check_regular,

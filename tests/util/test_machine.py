@@ -62,45 +62,47 @@ def test_duration():
     assert list(map(duration, seconds)) == ["0 s", "59 s", "1 min 00 s", "3 min 05 s", "59 min 59 s", "2 h 10 min"]
 
 
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that a test sets, in seconds."""
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    return now
+
+
 @pytest.mark.parametrize(
     ("rows", "seconds", "text"),
     [(3, 20, "0.15"), (14, 10, "1.4"), (99, 10, "9.9"), (104, 10, "10"), (40_000, 10, "4,000"), (0, 10, "0")],
 )
-def test_a_slow_rate_is_not_rounded_away(monkeypatch, rows, seconds, text):
-    now = 100.0
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+def test_a_slow_rate_is_not_rounded_away(clock, rows, seconds, text):
     bar = Progress("train", None, unit="steps")
-    now += seconds
+    clock[0] += seconds
     bar.advance_to(rows)
     # Without a total nothing is left.
     assert bar.describe() == f"train: {rows:,}, {text} steps/s"
 
 
-def test_rate_leaves_out_what_was_done_before(monkeypatch, caplog):
-    now = 100.0
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+def test_rate_leaves_out_what_was_done_before(clock, caplog):
     caplog.set_level(logging.INFO)
     with Progress("work", 1000, done=400, every=30) as bar:
-        now = 110.0
+        clock[0] = 110.0
         bar.advance_to(500)
         assert caplog.text == "", "no line before its time"
         assert bar.describe() == "work: 500 of 1,000 (50%), 10 sentences/s, 50 s left"
-        now = 130.0
+        clock[0] = 130.0
         bar.advance_to(700)
         assert "work: 700 of 1,000 (70%), 10 sentences/s, 30 s left" in caplog.text
-        now = 160.0
+        clock[0] = 160.0
         bar.advance_to(1000)
     assert "work: 600 in 1 min 00 s, 10 sentences/s" in caplog.text
 
 
-def test_the_time_until_the_first_row_counts_for_nothing(monkeypatch):
+def test_the_time_until_the_first_row_counts_for_nothing(clock):
     """Workers start for two minutes, then do 10 pairs a second."""
-    now = 0.0
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
     with Progress("translate", 1100, done=100, every=1e9, unit="pairs") as bar:
-        now = 120.0
+        clock[0] = 220.0
         bar.advance_to(100)
-        now = 130.0
+        clock[0] = 230.0
         bar.advance_to(200)
         assert bar.describe() == "translate: 200 of 1,100 (18%), 10 pairs/s, 1 min 30 s left"
 

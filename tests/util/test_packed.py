@@ -7,9 +7,9 @@ import lzma
 import pyarrow as pa
 import pytest
 
-from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import open_lines
 from paranmt_hf.util.packed import unpacked_name
+from tests.refused import refused
 
 LINES = b"one\ntwo\n"
 PACK = {
@@ -41,19 +41,14 @@ def test_zeros_between_streams_of_xz(tmp_path, zeros):
     assert read(path) == [b"one\n", b"two\n"] * 2
 
 
-@pytest.mark.parametrize("suffix", PACK)
-def test_a_file_that_is_cut_off(tmp_path, suffix):
+DAMAGED = [(suffix, pack(LINES * 1000)[:-9]) for suffix, pack in PACK.items()]
+# What is no stream of xz.
+DAMAGED += [(".xz", lzma.compress(LINES) + tail) for tail in (bytes(7), b"other bytes")]
+
+
+@pytest.mark.parametrize(("suffix", "content"), DAMAGED)
+def test_a_file_that_is_cut_off_or_damaged(tmp_path, suffix, content):
     path = tmp_path / f"lines.txt{suffix}"
-    path.write_bytes(PACK[suffix](LINES * 1000)[:-9])
-    with pytest.raises(InputError) as caught:
+    path.write_bytes(content)
+    with refused(path=path):
         read(path)
-    assert caught.value.path == path
-
-
-@pytest.mark.parametrize("tail", [bytes(7), b"other bytes"])
-def test_what_no_stream_of_xz_is(tmp_path, tail):
-    path = tmp_path / "lines.txt.xz"
-    path.write_bytes(lzma.compress(LINES) + tail)
-    with pytest.raises(InputError) as caught:
-        read(path)
-    assert caught.value.path == path

@@ -12,12 +12,13 @@ import pytest
 
 import paranmt_hf.util.run as module
 import paranmt_hf.util.work as work_module
-from paranmt_hf.errors import InputError, LostProcessError, WriteError
-from paranmt_hf.util.files import checksum, put_in_place, result_file
+from paranmt_hf import InputError
+from paranmt_hf.errors import LostProcessError, WriteError
+from paranmt_hf.util.files import checksum, result_file
 from paranmt_hf.util.markers import RunOnly
 from paranmt_hf.util.records import FileRecord, Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run
-from paranmt_hf.util.work import clear, locked, work_folder
+from paranmt_hf.util.work import locked
 from tests.refused import refused
 
 
@@ -380,17 +381,3 @@ def test_results_that_are_one_file(tmp_path):
     with refused("out", path=out):
         run_file(out, toy(2))
     assert out.read_text() == "mine" and names(tmp_path) == ["out.txt"]
-
-
-def test_clear_and_put_in_place(tmp_path):
-    with locked(tmp_path / "out.work", "toy", {}, None):
-        (tmp_path / "out.work" / "part").mkdir()
-        (tmp_path / "out.work" / "file").touch()
-        clear(tmp_path / "out.work")
-        assert names(tmp_path / "out.work") == ["lock", "run.json"]
-    (tmp_path / "made").mkdir()
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "mine").touch()
-    with pytest.raises(OSError):  # noqa: PT011 - of the system
-        put_in_place(tmp_path / "made", tmp_path / "out")
-    assert names(tmp_path / "out") == ["mine"] and work_folder(tmp_path / "a.b") == tmp_path / "a.b.work"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paranmt_hf.errors import InputError
+from paranmt_hf import InputError
 from paranmt_hf.util.markers import Count, Range, Share
 from paranmt_hf.util.settings import Settings, is_given, values_for
 from paranmt_hf.util.typed import expected_of, named_values, read

@@ -1,4 +1,4 @@
-"""`paranmt annotate`: people rate a sample of a corpus on a local page. ParaNMT-50M, table 3."""
+"""`paranmt annotate`: people rate a sample of a corpus on a local page, as for table 3 of ParaNMT-50M."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 
 class SampledPairs(Result[AnnotationSample]):
-    """A sample for human evaluation; its folder also receives the answers."""
+    """A folder with a sample for human evaluation, to which the answers are added."""
 
     def summary(self) -> str:
         sample = self.record
@@ -79,7 +79,7 @@ def sample_for_annotation(
 
 @dataclass(frozen=True)
 class Annotators:
-    """Progress of each annotator of a sample."""
+    """The progress of each annotator of a sample, by name."""
 
     progress: dict[str, AnnotatorProgress]
 
@@ -103,9 +103,9 @@ def serve_annotation(
 
     Args:
         folder: Folder of a sample.
-        annotators: Names of the people who may rate; by default anybody, by a name that they choose on the page.
-        port: Port on this computer; 0 for any that is free.
-        announce: Gets the address of the page before it is served, one for each of `annotators`.
+        annotators: Names of the people who may rate; by default anybody, under a name chosen on the page.
+        port: Port on this computer; 0 for any free one.
+        announce: Called before the page is served, with a line for each of `annotators` that holds the address.
     """
     for package in ("starlette", "uvicorn"):
         require(package, "annotate")
@@ -125,6 +125,7 @@ def serve_annotation(
 
 
 def _answers(folder: str | Path) -> tuple[AnnotationSample, dict[str, dict[int, Rating]]]:
+    """Read a sample, and the ratings of each annotator by the index of the pair; reject a sample without answers."""
     sample, path = AnnotationSample.read(folder), Path(folder) / ANSWERS_FILE
     if not path.is_file():
         raise InputError(f"nobody has rated a pair of {folder} yet; `paranmt annotate serve {folder}` shows them")
@@ -142,7 +143,7 @@ def summarise_annotation(folder: str | Path) -> AnnotationTable:
 
 @dataclass(frozen=True)
 class ExportedAnswers:
-    """Answers in a CSV file."""
+    """A CSV file with answers, and their number."""
 
     file: Path
     answers: int
@@ -163,18 +164,18 @@ def export_annotation(folder: str | Path, out: Annotated[str | Path, Writes]) ->
     with replacing(file) as aside:
         aside.write_text(to_csv(sample, answers), encoding="utf8", newline="")
     written = 0
-    for own in answers.values():
-        written += sum(not answer.is_empty for answer in own.values())
+    for answers_of_one in answers.values():
+        written += sum(not answer.is_empty for answer in answers_of_one.values())
     return ExportedAnswers(file, written)
 
 
 def import_annotation(folder: str | Path, file: str | Path, *, replace: bool = False) -> Imported:
-    """Add the answers of a CSV file to those of a sample, all or none.
+    """Add the answers in a CSV file to those of a sample; if one of them is wrong, none is added.
 
     Args:
         folder: Folder of a sample.
-        file: CSV, as `paranmt annotate export` writes it, here or on another computer.
-        replace: Replace other answers of the same person to the same pair.
+        file: CSV file that `paranmt annotate export` wrote, here or on another computer.
+        replace: Replace answers of the same person to the same pair that differ; otherwise they are an error.
     """
     sample = AnnotationSample.read(folder)
     answers = read_csv(Path(file), sample)

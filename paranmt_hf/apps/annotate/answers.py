@@ -1,8 +1,8 @@
-"""What annotators answer, the file that stores it, and answers as CSV, for spreadsheets and to merge computers.
+"""Answers of annotators, the file that stores them, and answers as CSV, for spreadsheets and other computers.
 
-The strength of a paraphrase has six classes, those of SemEval's semantic textual similarity, from 5 (the same) to 0
-(nothing in common), folded to three labels for table 3 of ParaNMT-50M (Wieting & Gimpel 2018). Fluency has three
-labels. The guidelines for annotators are in `assets/annotate/annotate.html`.
+The strength of a paraphrase has the six classes of SemEval's semantic textual similarity, from 5 (the same) to 0
+(nothing in common). For table 3 of ParaNMT-50M (Wieting & Gimpel 2018) they are folded to three labels. Fluency has
+three labels. The guidelines for annotators are in `assets/annotate/annotate.html`.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ ANSWERS_FILE = "answers.json"
 
 @dataclass(frozen=True)
 class Rating(Settings):
-    """The rating of one pair by one person."""
+    """The rating of a pair by one person."""
 
-    # Class of the paraphrase, from 0 to 5; None while not given
+    # Strength of the paraphrase, from 0 (nothing in common) to 5 (the same); None until it is given
     strength: Annotated[int | None, Range(at_least=0, at_most=5)] = None
-    # Label of the translation: 3 no error, 2 one or two, 1 more, or unnatural; None while not given
+    # Fluency of the translation: 3 for no error, 2 for one or two, 1 for more or unnatural; None until it is given
     fluency: Annotated[int | None, Range(at_least=1, at_most=3)] = None
-    skipped: bool = False  # Whether the person leaves the pair out; then both are None
-    note: str = ""  # Anything else, as text
-    revision: Annotated[int, Range(at_least=0)] = 0  # How often the answer was stored; 0 for one that never was
-    changed: str = ""  # When it was stored last, in UTC as ISO 8601 has it
+    skipped: bool = False  # Whether the person skipped the pair; strength and fluency are None then
+    note: str = ""  # A remark of the person
+    revision: Annotated[int, Range(at_least=0)] = 0  # How often the rating was stored; 0 if never
+    changed: str = ""  # Time in UTC at which it was last stored, in the format of ISO 8601; empty if never
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -57,12 +57,12 @@ class Rating(Settings):
 
     @property
     def paraphrase(self) -> int | None:
-        """The strength folded to a label: 3 for the top two classes, 2 for the next, 1 for the bottom three."""
+        """The strength as one of three labels: 3 for the classes 5 and 4, 2 for 3, 1 for 2 to 0; None until given."""
         return None if self.strength is None else (1, 1, 1, 2, 3, 3)[self.strength]
 
     @property
     def is_empty(self) -> bool:
-        """Whether it was never given, or taken back."""
+        """Whether the rating was never given, or was taken back."""
         return self.content == Rating().content
 
     @property
@@ -72,12 +72,12 @@ class Rating(Settings):
 
     @property
     def content(self) -> tuple[int | None, int | None, bool, str]:
-        """The rating without its revision and time."""
+        """The answers of the person: strength, fluency, skipped and note, without revision and time."""
         return self.strength, self.fluency, self.skipped, self.note
 
 
 def annotator_name(name: object) -> str:
-    """Normalise the name of an annotator: composed characters, single spaces."""
+    """Normalise the name of an annotator (composed Unicode characters, single spaces), and reject invalid names."""
     text = " ".join(unicodedata.normalize("NFC", name).split()) if isinstance(name, str) else ""
     if not re.fullmatch(r"\w[\w .'\-]{0,39}", text):
         raise InputError(
@@ -88,7 +88,11 @@ def annotator_name(name: object) -> str:
 
 
 class Outdated(Exception):
-    """An answer was changed in the meantime, in another window or by an import; `stored` is the current one."""
+    """An answer was based on a rating that has been changed since, in another window or by an import.
+
+    Args:
+        stored: The current rating.
+    """
 
     def __init__(self, stored: Rating) -> None:
         super().__init__("the answer was changed elsewhere meanwhile")
@@ -97,7 +101,7 @@ class Outdated(Exception):
 
 @dataclass(frozen=True)
 class _AnswersFile:
-    """The content of `answers.json`: the checksum of the sample, and answers by annotator and item."""
+    """The content of `answers.json`: the checksum of the sample, and ratings by annotator and index of the pair."""
 
     sample: str
     answers: dict[str, dict[str, Rating]]
@@ -105,7 +109,7 @@ class _AnswersFile:
 
 @dataclass(frozen=True)
 class Imported:
-    """Result of an import: number of answers that are new, replaced others, or were there already."""
+    """The result of an import: numbers of answers that are new, that replaced others, and that were there already."""
 
     added: int
     replaced: int
@@ -115,19 +119,19 @@ class Imported:
         return f"{self.added} added, {self.replaced} replaced, {self.unchanged} were there"
 
 
-# An annotator, an item and the rating
+# Name of the annotator, index of the pair in the sample, and the rating
 Answer = tuple[str, int, Rating]
 
 
 class AnswerStore:
     """The answers to one sample, in a file that several programs may use at the same time.
 
-    Each change writes the file atomically: a kill or a power cut loses nothing that was stored.
+    Each change writes the file atomically, so that a kill or a power cut loses nothing that was stored.
 
     Args:
-        path: The file.
-        sample: The sample.
-        wait: Seconds that another program may take to finish writing.
+        path: The file of the answers; it may not exist yet.
+        sample: The sample. A file with answers to another sample is rejected.
+        wait: Seconds to wait for another program that is writing the file, before that is an error.
     """
 
     def __init__(self, path: Path, sample: AnnotationSample, *, wait: float = 20.0) -> None:
@@ -138,7 +142,7 @@ class AnswerStore:
         self.answers()
 
     def answers(self) -> dict[str, dict[int, Rating]]:
-        """Read the answers of each annotator by item."""
+        """Read all ratings, by the name of the annotator and the index of the pair."""
         if not self.path.exists():
             return {}
         file = from_json(_AnswersFile, read_json(self.path, "answers to a sample"), self.path)
@@ -148,35 +152,49 @@ class AnswerStore:
                 f"{self._sample[:12]}); put it back next to its own sample, or move it away",
                 path=self.path,
             )
-        return {name: {int(item): answer for item, answer in own.items()} for name, own in file.answers.items()}
+        return {
+            name: {int(item): answer for item, answer in of_items.items()} for name, of_items in file.answers.items()
+        }
 
     def name(self, name: object) -> str:
-        """Find the first spelling of an annotator's name; case is ignored."""
+        """Return an annotator's name as it was first stored, with case ignored: `Ada` for `ADA`."""
         return _first_spelling(annotator_name(name), self.answers())
 
     def put(self, annotator: str, item: int, answer: Rating) -> Rating:
-        """Store an answer to an item on disk, and return it with its new revision and time.
+        """Store a rating on disk, and return it with its new revision and time.
 
-        Its `revision` is that of the answer that it replaces; if another one is stored, that is `Outdated`.
+        Args:
+            annotator: Name of the annotator.
+            item: Index of the pair in the sample.
+            answer: The rating. Its `revision` is that of the stored rating that it is to replace.
+
+        Raises:
+            Outdated: If the stored rating has another revision.
         """
         if item not in range(self._items):
             raise InputError(f"the sample has the items 0 to {self._items - 1}, not {item!r}")
         with self._changing() as answers:
-            own = answers.setdefault(annotator, {})
-            stored = own.get(item, Rating())
+            ratings = answers.setdefault(annotator, {})
+            stored = ratings.get(item, Rating())
             if stored.revision != answer.revision:
                 raise Outdated(stored)
-            own[item] = _revised(answer, stored)
-        return own[item]
+            ratings[item] = _revised(answer, stored)
+        return ratings[item]
 
     def merge(self, given: Sequence[Answer], *, replace: bool) -> Imported:
-        """Add answers, all or none; answers that differ from stored ones replace them, or are refused."""
+        """Add answers, all or none.
+
+        Args:
+            given: The answers.
+            replace: Whether answers replace stored ones that differ. Otherwise such an answer is an error, and none is
+                added.
+        """
         added = replaced = unchanged = 0
         with self._changing() as answers:
             for name, item, answer in given:
                 annotator = _first_spelling(name, answers)
-                own = answers.setdefault(annotator, {})
-                stored = own.get(item, Rating())
+                ratings = answers.setdefault(annotator, {})
+                stored = ratings.get(item, Rating())
                 if stored.revision and stored.content == answer.content:
                     unchanged += 1
                     continue
@@ -190,18 +208,21 @@ class AnswerStore:
                         f"{_in_words(answer)}); `replace` takes those that are given",
                         option="replace",
                     )
-                own[item] = _revised(answer, stored)
+                ratings[item] = _revised(answer, stored)
         return Imported(added, replaced, unchanged)
 
     @contextmanager
     def _changing(self) -> Iterator[dict[str, dict[int, Rating]]]:
-        """Give all answers, and write what was changed in them; after an error nothing is written."""
+        """Give a `with` block all answers for changing, and then write them; after an error nothing is written."""
         with writing(self.path), FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=self.wait):
             answers = self.answers()
             yield answers
-            ordered = {name: {str(item): own[item] for item in sorted(own)} for name, own in sorted(answers.items())}
+            ordered = {
+                name: {str(item): ratings[item] for item in sorted(ratings)}
+                for name, ratings in sorted(answers.items())
+            }
             write_bytes(self.path, as_bytes(as_json(_AnswersFile(self._sample, ordered))))
-            # So that the new name survives a power cut; Windows opens no folders.
+            # The folder is flushed so that the new file survives a power cut. Windows cannot open folders.
             if os.name == "posix":
                 folder = os.open(self.path.parent, os.O_RDONLY)
                 os.fsync(folder)
@@ -209,6 +230,7 @@ class AnswerStore:
 
 
 def _first_spelling(name: str, answers: Mapping[str, object]) -> str:
+    """Return the name of an annotator as it is in `answers`, with case ignored; unchanged if it is not there."""
     for other in answers:
         if other.casefold() == name.casefold():
             return other
@@ -216,6 +238,7 @@ def _first_spelling(name: str, answers: Mapping[str, object]) -> str:
 
 
 def _revised(answer: Rating, former: Rating) -> Rating:
+    """Return a rating that replaces a former one, with the next revision and, if it has none, the current time."""
     changed = answer.changed or datetime.now(UTC).isoformat(timespec="seconds")
     return dataclasses.replace(answer, revision=former.revision + 1, changed=changed)
 
@@ -227,18 +250,25 @@ def _in_words(answer: Rating) -> str:
     return f"strength {answer.strength}, fluency {answer.fluency}{note}"
 
 
-NEEDED = ("sample", "item", "annotator", "strength", "fluency")
+NEEDED = ("sample", "item", "annotator", "strength", "fluency")  # Columns that a CSV file of answers must have
 
 
 def sample_mark(sample: AnnotationSample) -> str:
-    """Identifier of a sample in its answers; it starts with a letter, so that spreadsheets do not read a number."""
+    """Return the identifier of a sample in CSV files of answers.
+
+    It starts with a letter, so that spreadsheets do not take it for a number.
+    """
     return f"s{sample.checksum[:16]}"
 
 
 def to_csv(sample: AnnotationSample, answers: Mapping[str, Mapping[int, Rating]]) -> str:
-    """Write answers with the pairs that they are about, one line each.
+    """Format answers as CSV: a line for each, with the sentences of its pair.
 
-    A cell of text that a spreadsheet would take for a formula has a `'` before it, which `read_csv` takes away.
+    Text that a spreadsheet would take for a formula gets a `'` before it, which `read_csv` removes.
+
+    Args:
+        sample: The sample.
+        answers: Ratings by the name of the annotator and the index of the pair; empty ones are left out.
     """
     text = io.StringIO()
     columns = (*NEEDED, "skipped", "paraphrase", "note", "changed", "reference", "translation")
@@ -265,15 +295,15 @@ def to_csv(sample: AnnotationSample, answers: Mapping[str, Mapping[int, Rating]]
 
 
 def read_csv(path: Path, sample: AnnotationSample) -> list[Answer]:
-    """Read answers to a sample from CSV; lines without any answer are skipped."""
+    """Read answers to a sample from a CSV file; lines without any answer are skipped."""
     try:
-        # A spreadsheet may have put a byte order mark in front.
+        # Some spreadsheets write a byte order mark at the start.
         text = read_text(path).removeprefix("\ufeff")
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}; expected answers as CSV") from None
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8; save it as CSV in UTF-8") from None
-    # Spreadsheets of countries with a decimal comma write semicolons.
+    # Spreadsheets write semicolons between cells in countries with a decimal comma.
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
@@ -283,6 +313,7 @@ def read_csv(path: Path, sample: AnnotationSample) -> list[Answer]:
 
 
 def _read_rows(rows: Iterator[list[str]], sample: AnnotationSample) -> Iterator[Answer]:
+    """Yield the answers in the cells of a CSV file, whose first line is a header; reject two answers to one pair."""
     header = [name.strip().lower() for name in next(rows, [])]
     missing = [name for name in NEEDED if name not in header]
     if missing:
@@ -303,7 +334,7 @@ def _read_rows(rows: Iterator[list[str]], sample: AnnotationSample) -> Iterator[
 
 
 def _read_row(texts: Mapping[str, str], sample: AnnotationSample) -> Answer:
-    """Read one line, given by column."""
+    """Read an answer from the cells of a line, given by the names of their columns."""
     cells = {name: cell.strip() for name, cell in texts.items()}
     mark = sample_mark(sample)
     if cells["sample"].lower() != mark:

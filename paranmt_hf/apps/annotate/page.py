@@ -1,7 +1,7 @@
 """The page on which people rate a sample.
 
-An annotator sees the pairs in an order of their own, and of each pair the two sentences in an order of their own;
-neither score nor range nor number in the corpus is shown.
+Each annotator sees the pairs, and the two sentences of each pair, in another random order. The page does not show the
+score of a pair, its range, or its number in the corpus.
 """
 
 from __future__ import annotations
@@ -35,7 +35,11 @@ FILES = {
 
 
 def presented(sample: AnnotationSample, annotator: str) -> list[tuple[int, bool]]:
-    """Order of the pairs for an annotator: index of each item, and whether its translation is shown first."""
+    """Return the order in which an annotator sees the pairs of a sample; it depends on the name, ignoring case.
+
+    Returns:
+        For each pair its index in the sample, and whether its translation is shown before its reference.
+    """
     digest = hashlib.sha256(f"{sample.checksum}\0{annotator.casefold()}".encode()).digest()
     numbers = np.arange(len(sample.items))
     order = np.argsort(lottery(numbers, int.from_bytes(digest[:8])), kind="stable")
@@ -44,7 +48,13 @@ def presented(sample: AnnotationSample, annotator: str) -> list[tuple[int, bool]
 
 
 def annotation_app(sample: AnnotationSample, store: AnswerStore, names: Sequence[str] = ()) -> Starlette:
-    """Create the application; `names` are the people who may rate, or empty to allow anybody."""
+    """Create the web application of the page on which people rate a sample.
+
+    Args:
+        sample: The sample.
+        store: The answers to it.
+        names: Names of the people who may rate; empty to allow anybody.
+    """
     pages = _Pages(sample, store, [store.name(name) for name in names])
     return Starlette(
         routes=[
@@ -58,7 +68,7 @@ def annotation_app(sample: AnnotationSample, store: AnswerStore, names: Sequence
 
 
 class _Pages:
-    """Request handlers of the page."""
+    """The handlers of the page's requests; for the arguments see `annotation_app`."""
 
     def __init__(self, sample: AnnotationSample, store: AnswerStore, names: Sequence[str]) -> None:
         self.sample = sample
@@ -66,10 +76,12 @@ class _Pages:
         self.names = names
 
     async def file(self, request: Request) -> Response:
+        """Answer with a file of the page."""
         name, media_type = FILES[request.url.path]
         return Response((PAGE / name).read_bytes(), media_type=media_type)
 
     async def annotators(self, request: Request) -> Response:
+        """Answer with the annotators and their progress, whether anybody may rate, and the number of pairs."""
         answers = self.store.answers()
         pairs = len(self.sample.items)
         found = []
@@ -78,6 +90,7 @@ class _Pages:
         return JSONResponse({"annotators": found, "open": not self.names, "pairs": pairs})
 
     async def items(self, request: Request) -> Response:
+        """Answer with the pairs for an annotator in their order, each with the rating so far."""
         name = self._name(request.query_params.get("annotator"))
         answers = self.store.answers().get(name, {})
         shown = []
@@ -91,6 +104,7 @@ class _Pages:
         return JSONResponse({"annotator": name, "items": shown})
 
     async def answer(self, request: Request) -> Response:
+        """Store a rating, and answer with it; if it is outdated, answer with the stored one and the status 409."""
         try:
             values = parse_json(await request.body())
         except ValueError:
@@ -104,6 +118,7 @@ class _Pages:
         return JSONResponse({"answer": _shown(stored)})
 
     def _name(self, name: object) -> str:
+        """Return the name of an annotator as it was first stored; reject people who may not rate here."""
         known = self.store.name(name)
         if not self.names:
             return known
@@ -114,11 +129,12 @@ class _Pages:
 
 
 def _shown(answer: Rating) -> dict[str, Any]:
+    """Return the JSON values of a rating for the page, without its time."""
     values = asdict(answer)
     del values["changed"]
     return values
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
-    # Disk errors are server errors, not errors of the request.
+    # Errors of writing are faults of the server, all others of the request.
     return JSONResponse({"error": str(error)}, 503 if isinstance(error, WriteError) else 400)

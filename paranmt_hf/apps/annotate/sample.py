@@ -1,7 +1,8 @@
 """A sample for human evaluation: pairs from each range of the paraphrase score, and statistics of the ranges.
 
-Table 3 of ParaNMT-50M (Wieting & Gimpel 2018). Ranges are given, or have equally many pairs each. The scores of all
-pairs are held in memory (16 bytes a pair), the text of the sampled pairs alone.
+See table 3 of ParaNMT-50M (Wieting & Gimpel 2018). The bounds of the ranges are given, or are chosen so that all of
+them have equally many pairs. The scores of all pairs are held in memory (16 bytes for each pair), and the text of the
+sampled ones.
 """
 
 from __future__ import annotations
@@ -33,14 +34,17 @@ MAX_QUANTILES = 20
 
 @dataclass(frozen=True)
 class ScoreRange:
-    """Scores above `low` and up to `high` (None: unbounded); both are float32, the type of the column."""
+    """The range of the scores above `low` and up to `high`; None for no bound.
+
+    The bounds are float32 numbers, because this is the type of the score column.
+    """
 
     low: float | None
     high: float | None
 
     @property
     def label(self) -> str:
-        """Label of the range in tables: `(0.2, 0.4]`."""
+        """The range as tables show it: `(0.2, 0.4]`, `above 0.8`."""
         if self.low is None and self.high is None:
             return "all"
         if self.low is None:
@@ -56,12 +60,12 @@ def _shown(bound: float | None) -> str:
 
 
 def _shortest(bound: float) -> float:
-    """The decimal number with the fewest digits that is `bound` in float32: 0.2."""
+    """Return the decimal number with the fewest digits that is equal to `bound` in float32: 0.2, not 0.2000000030."""
     return float(str(np.float32(bound)))
 
 
 def given_ranges(edges: Sequence[float]) -> list[ScoreRange]:
-    """Create a range for each two neighbouring scores."""
+    """Return the ranges between neighbouring `edges`: 3 edges give 2 ranges; edges that do not ascend are rejected."""
     rounded = [_shortest(edge) for edge in edges]
     ascending = len(rounded) > 1 and rounded == sorted(set(rounded))
     if not ascending or rounded[0] < -1 or rounded[-1] > 1:
@@ -74,21 +78,34 @@ def given_ranges(edges: Sequence[float]) -> list[ScoreRange]:
 
 
 def range_of(scores: np.ndarray, ranges: Sequence[ScoreRange]) -> np.ndarray:
-    """Index of the range of each score, both [row]; -1 for NaN and for scores outside the ascending ranges."""
+    """Find the range of each score.
+
+    Args:
+        scores: Scores [row], float32.
+        ranges: The ranges, ascending.
+
+    Returns:
+        Index of the range of each score [row]; -1 for NaN and for scores outside of all ranges.
+    """
     found = np.full(len(scores), -1)
-    for index, part in enumerate(ranges):
+    for index, score_range in enumerate(ranges):
         inside = ~np.isnan(scores)
-        if part.low is not None:
-            inside &= scores > np.float32(part.low)
+        if score_range.low is not None:
+            inside &= scores > np.float32(score_range.low)
         # A score equal to an edge belongs to the lower range.
-        if part.high is not None:
-            inside &= scores <= np.float32(part.high)
+        if score_range.high is not None:
+            inside &= scores <= np.float32(score_range.high)
         found[inside] = index
     return found
 
 
 def equal_ranges(scores: np.ndarray, count: int) -> list[ScoreRange]:
-    """Split scores [row], float32 without NaN, into `count` ranges; edge k has the rank ceil(k rows / count)."""
+    """Choose `count` ranges with equally many scores each.
+
+    Args:
+        scores: Scores [row], float32 without NaN.
+        count: Number of ranges. The edge between range k and the next one is the score of rank ceil(k * rows / count).
+    """
     ranks = -(-np.arange(1, count) * len(scores) // count) - 1
     edges = [_shortest(edge) for edge in np.partition(scores, ranks)[ranks]]
     for edge, following in pairwise(edges):
@@ -101,6 +118,7 @@ def equal_ranges(scores: np.ndarray, count: int) -> list[ScoreRange]:
     return [ScoreRange(low, high) for low, high in pairwise([None, *edges, None])]
 
 
+# Columns of a corpus that a sample needs.
 SCORES = ("id", "para_score", "trigram_overlap")
 TEXT = ("reference", "translation")
 
@@ -111,8 +129,8 @@ class AnnotationConfig(Settings):
 
     Attributes:
         per_range: Number of pairs from each range.
-        ranges: Ascending bounds of the ranges of the paraphrase score; or one number, that of ranges with equally many
-            pairs each.
+        ranges: Ascending bounds of the ranges of the paraphrase score; or one number, how many ranges with equally
+            many pairs to make.
         seed: Seed of the sample.
     """
 
@@ -127,7 +145,7 @@ class AnnotationConfig(Settings):
 
     @property
     def quantiles(self) -> int | None:
-        """Number of ranges with equally many pairs each; None if their bounds are given."""
+        """The number of ranges with equally many pairs each; None if the bounds of the ranges are given."""
         if len(self.ranges) == 1 and self.ranges[0] in range(1, MAX_QUANTILES + 1):
             return int(self.ranges[0])
         return None
@@ -135,16 +153,16 @@ class AnnotationConfig(Settings):
 
 @dataclass(frozen=True)
 class RangeSummary(ScoreRange):
-    """One range of the score, over the whole corpus."""
+    """A range of the score, with statistics of all pairs of the corpus in it."""
 
     pairs: int  # Number of pairs
     mean_overlap: float | None  # Mean trigram overlap, from 0 to 1, of the pairs that have one; None if none has
-    std_overlap: float | None  # Its standard deviation (that of all pairs, not of a sample of them)
+    std_overlap: float | None  # Standard deviation of the overlap, as of a whole population; None if no pair has one
 
 
 @dataclass(frozen=True)
 class AnnotationItem:
-    """A sampled pair; `id` is that of the corpus, `range` the index of its range."""
+    """A sampled pair: its columns in the corpus, such as `id`, and in `range` the index of its range."""
 
     id: int
     range: int
@@ -156,17 +174,18 @@ class AnnotationItem:
 
 @dataclass(frozen=True, kw_only=True)
 class AnnotationSample(Record):
-    """The content of `sample.json`."""
+    """A sample for human evaluation, stored as `sample.json`."""
 
     FILE: ClassVar[str] = "sample.json"
     KIND: ClassVar[str] = "a sample for human evaluation (`paranmt annotate sample`)"
 
     corpus: str  # Name of the corpus
     pairs: int  # Number of pairs in the corpus
-    unscored: int  # Number of pairs without a score
+    unscored: int  # Number of pairs in the corpus without a score
     ranges: list[RangeSummary]  # The ranges, ascending
     items: list[AnnotationItem]  # The sampled pairs, in an order that is independent of their ranges
-    checksum: str = ""  # Of what is rated: ranges and items. Answers belong to it.
+    # SHA-256 of ranges and items; a file of answers names it, because the answers fit this sample only
+    checksum: str = ""
 
     def __post_init__(self) -> None:
         content = [
@@ -180,14 +199,21 @@ class AnnotationSample(Record):
 
     @property
     def outside(self) -> int:
-        """Number of pairs of the corpus that have a score in none of the ranges."""
+        """The number of pairs of the corpus whose score is in none of the ranges."""
         return self.pairs - self.unscored - sum(part.pairs for part in self.ranges)
 
 
 def draw_sample(
     files: Sequence[Path], config: AnnotationConfig, *, corpus: str, settings: dict[str, Any]
 ) -> AnnotationSample:
-    """Sample pairs from each range of the score of a corpus, whose files are given in order."""
+    """Sample pairs from each range of the paraphrase score of a corpus.
+
+    Args:
+        files: Parquet files of the corpus, in order.
+        config: Which pairs are sampled.
+        corpus: Name of the corpus.
+        settings: Settings for the record.
+    """
     folder = files[0].parent
     check_columns(files)
     pairs = _read_scores(files)
@@ -211,7 +237,8 @@ def draw_sample(
         summaries.append(_summary(part, pairs.overlaps[rows]))
         order = np.argsort(lottery(pairs.numbers[rows], config.seed), kind="stable")
         drawn.append(rows[order[: config.per_range]])
-    # In the order of another draw: the numbers of the first are smaller for rare ranges, so they would reveal them.
+    # The pairs are ordered by another draw. The numbers of the first draw would reveal the ranges: in a range with
+    # many pairs, the smallest numbers, which are sampled, are smaller.
     rows = np.sort(np.concatenate(drawn))
     rows = rows[np.argsort(lottery(pairs.numbers[rows], config.seed + 1), kind="stable")]
     return AnnotationSample(
@@ -226,7 +253,7 @@ def draw_sample(
 
 
 def check_columns(files: Sequence[Path]) -> None:
-    """Reject files without the columns of a sample."""
+    """Reject Parquet files without the columns that a sample needs."""
     for path in files:
         names = read_schema(path).names
         missing = [name for name in (*SCORES, *TEXT) if name not in names]
@@ -238,9 +265,9 @@ def check_columns(files: Sequence[Path]) -> None:
 
 @dataclass(frozen=True)
 class _ScoredPairs:
-    """Columns of all pairs of a corpus, each [row]; NaN for null."""
+    """Columns of all pairs of a corpus, each of shape [row], with NaN for null."""
 
-    numbers: np.ndarray  # Number of the pair in the lottery
+    numbers: np.ndarray  # Number that identifies the pair in random draws
     scores: np.ndarray  # Paraphrase score, float32
     overlaps: np.ndarray  # Trigram overlap, float32
 
@@ -266,7 +293,13 @@ def _summary(part: ScoreRange, overlaps: np.ndarray) -> RangeSummary:
 
 
 def _read_items(files: Sequence[Path], rows: np.ndarray, ranges: np.ndarray) -> list[AnnotationItem]:
-    """Read the pairs at `rows` of the corpus, from the row groups that hold one; `ranges` are their ranges [row]."""
+    """Read the pairs of a sample; only row groups that hold one are read.
+
+    Args:
+        files: Parquet files of the corpus, in order.
+        rows: Row of each sampled pair in the corpus [item].
+        ranges: Index of the range of each sampled pair [item].
+    """
     found: dict[int, dict[str, Any]] = {}
     first = 0
     for path in files:

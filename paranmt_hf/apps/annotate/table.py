@@ -1,6 +1,6 @@
-"""Ratings for each range of the score, as in table 3 of ParaNMT-50M (Wieting & Gimpel 2018), and agreement.
+"""Counts of labels in each range of the score, as in table 3 of ParaNMT-50M (Wieting & Gimpel 2018), and agreement.
 
-How far people agree is Cohen's kappa with weights (Cohen 1968), for ordered labels.
+Agreement is measured by Cohen's weighted kappa (Cohen 1968), because the labels are ordered.
 """
 
 from __future__ import annotations
@@ -20,10 +20,17 @@ from paranmt_hf.util.tables import markdown_table
 
 
 def weighted_kappa(counts: np.ndarray, weights: Literal["linear", "quadratic"]) -> np.ndarray:
-    """Compute weighted kappa [...] = 1 - sum(w O) / sum(w E) of counts [..., label, label]; NaN where it is undefined.
+    """Compute weighted kappa, 1 - sum(w O) / sum(w E), from counts of the pairs of labels that two people gave.
 
-    O are the observed counts, E those expected of two people who label at random with the same frequencies, and w = |i
-    - j| (linear) or (i - j)^2 (quadratic). It is undefined if both gave one and the same label throughout.
+    O are the observed counts, and E those expected of two people who label at random with the same frequencies. The
+    weight w of the labels i and j is |i - j| (linear) or (i - j)^2 (quadratic).
+
+    Args:
+        counts: How often the first person gave label i and the second one label j [..., i, j].
+        weights: Which weights.
+
+    Returns:
+        Kappa [...], float64; NaN where it is undefined because both people gave only one and the same label.
     """
     counts = np.asarray(counts, np.float64)
     labels = np.arange(counts.shape[-1])
@@ -38,42 +45,47 @@ def weighted_kappa(counts: np.ndarray, weights: Literal["linear", "quadratic"]) 
 
 @dataclass(frozen=True)
 class PairAgreement:
-    """How far two people agree."""
+    """The agreement of two people."""
 
-    first: str  # The one
-    second: str  # The other
-    items: int  # Pairs of sentences that both labelled
-    same: float | None  # Share of these with equal labels; None if there are no such pairs
+    first: str  # Name of the one
+    second: str  # Name of the other
+    items: int  # Number of pairs of sentences that both labelled
+    same: float | None  # Share of these pairs with equal labels, from 0 to 1; None if there are none
     linear: float | None  # Kappa with linear weights; None if undefined
     quadratic: float | None  # Kappa with quadratic weights; None if undefined
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far several people agree: means over each two of them that labelled something in common."""
+    """The agreement of several people: means over every two people who labelled pairs of sentences in common."""
 
-    items: int  # Pairs of sentences that at least two labelled
-    same: float | None  # Mean share of equal labels; None if no two have anything in common
-    linear: float | None  # Mean kappa with linear weights, of those where it is defined; None if it is for no two
-    quadratic: float | None  # The same with quadratic weights
-    # 95 % interval of `quadratic`, from resampled pairs of sentences (percentiles); None without it
+    items: int  # Number of pairs of sentences that at least two people labelled
+    same: float | None  # Mean share of equal labels, from 0 to 1; None if no two people have a pair in common
+    linear: float | None  # Mean kappa with linear weights, where it is defined; None if it is nowhere
+    quadratic: float | None  # Mean kappa with quadratic weights, likewise
+    # 95 % interval of `quadratic`: percentiles over resampled pairs of sentences; None if it was not computed
     interval: tuple[float, float] | None
-    pairs: list[PairAgreement]  # Each two people
+    pairs: list[PairAgreement]  # The agreement of every two people
 
 
 def agreement(
     names: Sequence[str], given: np.ndarray, labels: Sequence[int], *, resamples: int = 0, seed: int = 0
 ) -> Agreement:
-    """Compute how far people agree, from their labels `given` [person, item], -1 for none.
+    """Compute the agreement of people from their labels.
 
-    `labels` are the possible labels, ascending, one apart; `resamples` of the items give the interval, 0 for none.
+    Args:
+        names: Names of the people.
+        given: Label that each person gave to each item [person, item]; -1 for none.
+        labels: The possible labels, successive whole numbers.
+        resamples: Number of resamples of the items for the interval; 0 to compute none.
+        seed: Seed of the resamples.
     """
     # An item that fewer than two people labelled shows no agreement.
     given = given[:, (given >= 0).sum(axis=0) >= 2]
     pairs = []
     cells = []
     for first, second in combinations(range(len(names)), 2):
-        # Counts [item, label, label]: a 1 in the cell of their labels for each item that both labelled.
+        # Counts [item, label, label]: for each item that both people labelled, a 1 at their two labels.
         both = np.flatnonzero((given[first] >= 0) & (given[second] >= 0))
         of_items = np.zeros((given.shape[1], len(labels), len(labels)))
         of_items[both, given[first][both] - labels[0], given[second][both] - labels[0]] = 1
@@ -116,20 +128,32 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _resampled(cells: Sequence[np.ndarray], resamples: int, seed: int) -> np.ndarray:
-    """Quadratic kappa [resample, couple]; each resample draws, with replacement, as many items as there are."""
+    """Compute quadratic kappa of every two people on resamples of the items.
+
+    Each resample draws, with replacement, as many items as there are.
+
+    Args:
+        cells: For every two people, counts [item, label, label]: a 1 at their two labels of each item.
+        resamples: Number of resamples.
+        seed: Seed of the draws.
+
+    Returns:
+        Kappa [resample, two people]; NaN where it is undefined.
+    """
     generator = np.random.default_rng(seed)
     items = len(cells[0])
-    found = np.empty((resamples, len(cells)))
-    # In blocks, because the draws of all resamples would take much memory.
+    kappas = np.empty((resamples, len(cells)))
+    # The resamples are drawn in blocks, because all draws together would take much memory.
     for start in range(0, resamples, 50):
-        block = found[start : start + 50]
+        block = kappas[start : start + 50]
         draws = generator.multinomial(items, np.full(items, 1 / items), len(block))
-        for couple, each in enumerate(cells):
-            block[:, couple] = weighted_kappa(np.tensordot(draws, each, 1), "quadratic")
-    return found
+        for couple, counts in enumerate(cells):
+            block[:, couple] = weighted_kappa(np.tensordot(draws, counts, 1), "quadratic")
+    return kappas
 
 
-# Agreement is measured on the labels of the table, and on the classes before they are folded: name, possible labels.
+# What agreement is measured on: the labels of the table, and the six classes before they are folded to labels. Each
+# has a name and its possible labels.
 MEASURED = {
     "paraphrase": ("paraphrase, 3 labels", (1, 2, 3)),
     "fluency": ("fluency, 3 labels", (1, 2, 3)),
@@ -147,7 +171,7 @@ class LabelCounts:
 
 @dataclass(frozen=True)
 class AnnotatorProgress:
-    """Progress of an annotator: numbers of rated, skipped and all pairs of the sample."""
+    """The progress of an annotator: the numbers of rated, of skipped, and of all pairs of the sample."""
 
     rated: int
     skipped: int
@@ -156,14 +180,14 @@ class AnnotatorProgress:
 
 @dataclass(frozen=True)
 class AnnotationTable:
-    """The table and the agreement."""
+    """Counts of the labels in each range of the score, and the agreement of the annotators."""
 
     corpus: str  # Name of the corpus
-    ranges: list[RangeSummary]  # The ranges of the score over the whole corpus
-    annotators: dict[str, AnnotatorProgress]  # How far each annotator is
-    together: list[LabelCounts]  # Label counts of all annotators [range]
-    each: dict[str, list[LabelCounts]]  # Label counts [range] of each annotator
-    agreement: dict[str, Agreement]  # By what it is measured on; empty with one annotator
+    ranges: list[RangeSummary]  # The ranges of the score, with statistics of the whole corpus
+    annotators: dict[str, AnnotatorProgress]  # Progress of each annotator by name
+    together: list[LabelCounts]  # Counts of the labels of all annotators, for each range
+    each: dict[str, list[LabelCounts]]  # Counts of the labels of each annotator by name, for each range
+    agreement: dict[str, Agreement]  # By the names in `MEASURED`; empty if there is one annotator
 
     def to_json(self) -> dict[str, Any]:
         values = as_json(self)
@@ -173,7 +197,7 @@ class AnnotationTable:
         return values
 
     def summary(self) -> str:
-        """Tables of the labels and of the agreement, in Markdown; shares of the labels in percent are in brackets."""
+        """Return tables of the labels and of the agreement, in Markdown, with shares of the labels in percent."""
         people = []
         for name, progress in self.annotators.items():
             skipped = f", {progress.skipped} skipped" if progress.skipped else ""
@@ -246,10 +270,15 @@ def _figure(value: float | None) -> str:
 
 
 def annotation_table(sample: AnnotationSample, answers: Mapping[str, Mapping[int, Rating]]) -> AnnotationTable:
-    """Count labels per range and measure agreement, from the answers of each annotator by item."""
+    """Count the labels in each range of the score, and measure agreement.
+
+    Args:
+        sample: The sample.
+        answers: Ratings by the name of the annotator and the index of the pair.
+    """
     names = []
-    for name, own in answers.items():
-        if any(answer.strength is not None or answer.fluency is not None for answer in own.values()):
+    for name, ratings in answers.items():
+        if any(rating.strength is not None or rating.fluency is not None for rating in ratings.values()):
             names.append(name)
     if not names:
         raise InputError("nobody has rated a pair of this sample yet; `paranmt annotate serve` shows it")
@@ -279,13 +308,18 @@ def annotation_table(sample: AnnotationSample, answers: Mapping[str, Mapping[int
 
 
 def progress_of(answers: Mapping[int, Rating], pairs: int) -> AnnotatorProgress:
-    """Progress of an annotator, from the answers by item."""
+    """Return the progress of an annotator.
+
+    Args:
+        answers: Ratings by the index of the pair.
+        pairs: Number of pairs in the sample.
+    """
     skipped = sum(answer.skipped for answer in answers.values())
     return AnnotatorProgress(sum(answer.done for answer in answers.values()) - skipped, skipped, pairs)
 
 
 def _label_counts(labels: np.ndarray) -> LabelCounts:
-    """Count the labels [measure, ...] of each question."""
+    """Count the labels of the two questions, which are the first two rows of `labels` [measure, ...]."""
     counts = []
     for row in labels[:2]:
         one, two, three = (int(np.count_nonzero(row == label)) for label in (1, 2, 3))

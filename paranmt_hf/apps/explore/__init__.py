@@ -1,1 +1,1 @@
-"""Exploring a corpus: filters, search, histograms."""
+"""Exploring a corpus on a page, with filters, search and histograms."""

@@ -1,4 +1,4 @@
-"""`paranmt explore page`: a corpus on a local page; `paranmt explore report`: the same page as one HTML file."""
+"""`paranmt explore page` shows a corpus on a local page; `paranmt explore report` writes the page as one HTML file."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ FILES = {
     "pieces.js": "text/javascript",
     "page.js": "text/javascript",
 }
-Query = Mapping[str, str]  # Parameters of an address
-# The nearest sentences to a sentence, best first, with their cosines.
+Query = Mapping[str, str]  # URL parameters of a request
+# A function from a sentence and a number to so many nearest sentences with their cosines, best first.
 Neighbours = Callable[[str, int], list[tuple[str, float]]]
 
 
@@ -56,14 +56,14 @@ def explore(
 ) -> None:
     """Show a corpus on a local page until Ctrl-C: filters, search, histograms, examples.
 
-    The page is served on this computer, to those who know its address.
+    The page can be opened on this computer only, with the address that is printed.
 
     Args:
-        folder: A corpus.
-        subset: Config of the corpus.
-        index: Index of the corpus (`paranmt search index`), for the nearest sentences of a sentence.
-        port: Port on this computer; 0 for any that is free.
-        opened: Gets the address when the page can be opened.
+        folder: Folder of a corpus.
+        subset: Config of the corpus that is shown.
+        index: Index of the corpus (`paranmt search index`), for finding the nearest sentences of a sentence.
+        port: Port on this computer; 0 for any free one.
+        opened: Called with the address when the page can be opened.
     """
     require("starlette", "explore")
     require("uvicorn", "explore")
@@ -75,13 +75,14 @@ def explore(
 
 
 def _index_neighbours(folder: str | Path, release: Path) -> Neighbours:
-    # Without an index there is no need of an encoder, nor of torch.
+    """Return a function that finds nearest sentences in the index `folder`; reject an index of other text."""
+    # The import is here because without an index neither an encoder nor torch is needed.
     from paranmt_hf.search.index import SentenceIndex
 
     index = SentenceIndex.from_pretrained(folder)
     files = ReleaseRecord.read(release).configs["default"].files
     indexed = index.record.settings.corpus.get("files")
-    # That of a text file is no list.
+    # The index of a text file has one file here, not a list.
     found = [file.get("sha256") for file in indexed if isinstance(file, dict)] if isinstance(indexed, list) else None
     if found != list(files.values()):
         raise InputError(
@@ -97,19 +98,28 @@ def _index_neighbours(folder: str | Path, release: Path) -> Neighbours:
 
 
 def page_file(name: str) -> str:
-    """Read a file of the page by its name."""
+    """Return the text of a file of the page, such as `page.css`, from the assets."""
     return (resources.files("paranmt_hf") / "assets" / "explore" / name).read_text(encoding="utf8")
 
 
 def summary_of(explorer: Explorer, folder: str | Path) -> dict[str, Any]:
-    """What the page shows of a corpus before any query."""
+    """Return the JSON values that the page shows about a corpus before any query.
+
+    `folder` is how the page names the corpus in commands.
+    """
     columns = described_columns(explorer.record)
     command = f"paranmt select {shlex.quote(str(folder))} --out selected" if explorer.config == "default" else None
     return {**explorer.summary(), "columns": columns, "command": command}
 
 
 def explore_app(explorer: Explorer, *, folder: str | Path, neighbours: Neighbours | None = None) -> Starlette:
-    """Create the application behind the page; `folder` is how the page names the corpus in commands."""
+    """Create the web application behind the page.
+
+    Args:
+        explorer: Queries of the corpus.
+        folder: How the page names the corpus in commands.
+        neighbours: Finds the nearest sentences of a sentence; None if there is no index.
+    """
     from starlette.applications import Starlette
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
@@ -169,6 +179,7 @@ def explore_app(explorer: Explorer, *, folder: str | Path, neighbours: Neighbour
 
 
 def _whole(query: Query, name: str) -> int:
+    """Return a URL parameter as a whole number; 0 if it is missing."""
     text = query.get(name) or "0"
     if not re.fullmatch("[0-9]{1,6}", text):
         raise InputError(f"{name} must be a whole number from 0 to 999,999, was {text!r}")
@@ -177,7 +188,7 @@ def _whole(query: Query, name: str) -> int:
 
 @dataclass(frozen=True)
 class WrittenReport:
-    """A report of a corpus: its file, and the number of its rows."""
+    """A written report about a corpus: its HTML file, and the number of pairs that the file carries."""
 
     file: Path
     rows: int
@@ -194,13 +205,13 @@ def write_report(
 ) -> WrittenReport:
     """Write what `paranmt explore page` shows as one HTML file, with the rows of the config `sample`.
 
-    Histograms, ranges and counts are of all rows; filters and search work on the rows that the file carries.
+    Histograms, ranges and counts are those of all rows. Filters and search work on the rows in the file.
 
     Args:
-        folder: A corpus.
+        folder: Folder of a corpus.
         out: The HTML file.
-        encoder: Finds the nearest references of a sentence: folder or Hub id; by default `small`, that of the package;
-            `none` for no neighbours.
+        encoder: Encoder that finds the nearest references of a sentence: folder or Hub id; by default `small`, which
+            the package carries; `none` for no neighbours.
     """
     out = result_file(out, [".html", ".htm"], sources=[folder])
     if encoder is None or isinstance(encoder, str | Path):
@@ -228,7 +239,11 @@ def write_report(
 
 
 def _report_neighbours(sentences: Sequence[str], encoder: Encoder) -> dict[str, list[tuple[int, float]]]:
-    """Indices of the nearest other sentences of each sentence, with their cosines."""
+    """Find the 5 nearest other sentences of each distinct sentence.
+
+    Returns:
+        For each sentence, the index in `sentences` and the cosine of its nearest ones, best first.
+    """
     first: dict[str, int] = {}
     for index, sentence in enumerate(sentences):
         first.setdefault(sentence, index)
@@ -245,8 +260,8 @@ def _report_neighbours(sentences: Sequence[str], encoder: Encoder) -> dict[str, 
 
 
 def _page(found: dict[str, Any]) -> str:
-    """Merge the page's files and the rows into one HTML file."""
-    # A sentence must not end the element that holds it, whatever it contains.
+    """Return the text of one HTML file with the files of the page and the values `found` of a report."""
+    # `<` is escaped so that a sentence cannot end the element that holds the values.
     values = json.dumps(found, ensure_ascii=False, separators=(",", ":"), sort_keys=False).replace("<", "\\u003c")
     page = page_file("page.html").replace(
         '<link rel="stylesheet" href="page.css">', f"<style>\n{page_file('page.css')}</style>"

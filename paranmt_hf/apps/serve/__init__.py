@@ -1,1 +1,1 @@
-"""`paranmt serve`: an encoder behind HTTP."""
+"""`paranmt serve`: a server that encodes sentences over HTTP."""

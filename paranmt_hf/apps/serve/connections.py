@@ -1,4 +1,4 @@
-"""A server that closes connections which send nothing, or only half of a request, so that others get in."""
+"""A server that closes connections which keep it waiting, so that they cannot keep out others."""
 
 from __future__ import annotations
 
@@ -9,22 +9,28 @@ import uvicorn
 
 
 class LimitedServer(uvicorn.Server):
-    """A uvicorn server with a largest number of connections, and of seconds that each may keep it waiting.
+    """A uvicorn server that limits the number of connections, and how long each may keep it waiting.
 
-    A connection keeps it waiting before the head of a request is complete, between two requests, and while a client
-    does not read its answer. (The time of a body is limited by who reads it.) If there are too many connections, those
-    that have kept it waiting longest are closed, so nobody keeps out others by opening connections.
+    A connection keeps the server waiting until the head of a request is complete, between two requests, and while the
+    client does not read its answer. (The time for the body of a request is limited where it is read.)
+
+    Args:
+        config: Configuration of uvicorn.
+        connections: Largest number of connections. If there are more, those that have kept the server waiting longest
+            are closed.
+        seconds: A connection that keeps the server waiting longer is closed.
     """
 
     def __init__(self, config: uvicorn.Config, *, connections: int, seconds: float) -> None:
         super().__init__(config)
         self._most, self._seconds = connections, seconds
-        # When each connection began to keep the server waiting, and what it had sent and read by then.
+        # For each connection that keeps the server waiting: since when, and the state (its request, and the number of
+        # bytes that it has not read) that has not changed since.
         self._waiting: dict[Any, tuple[float, tuple[Any, ...]]] = {}
 
     async def on_tick(self, counter: int) -> bool:
-        """Close connections now and then; true if the server should end."""
-        # The server ticks ten times a second.
+        """Close connections that keep the server waiting, every half second; return whether the server should end."""
+        # uvicorn calls this ten times a second.
         if counter % 5:
             return await super().on_tick(counter)
         now = asyncio.get_running_loop().time()

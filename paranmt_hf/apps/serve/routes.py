@@ -1,4 +1,4 @@
-"""The routes of `paranmt serve`: those of OpenAI and of text-embeddings-inference that give vectors."""
+"""The routes of `paranmt serve`, which are those of OpenAI and of text-embeddings-inference for vectors."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ from paranmt_hf.util.wording import brief
 from paranmt_hf.version import __version__
 
 EMBEDDINGS, MODELS, HEALTH = "/v1/embeddings", "/v1/models", "/health"
-SLOWEST = 10_000  # Bytes of a body for which a client gets one more second
+SLOWEST = 10_000  # For each so many bytes of its body, a request gets one second more
 
 
 class Metrics:
-    """Counts requests and sentences, and how long answers took, for Prometheus."""
+    """Counts of requests and sentences, and of the time that answers took, for Prometheus."""
 
     def __init__(self) -> None:
         self.requests = Counter[tuple[str, int]]()
         self.sentences = 0
-        # Of each route: seconds of all answers, and their number.
+        # Seconds that all answers of a route took together, and their number, by the route.
         self._seconds: dict[str, tuple[float, int]] = {}
 
     def count(self, route: str, status: int, seconds: float) -> None:
-        """Count an answered request."""
+        """Count a request to a route that was answered with an HTTP status after some seconds."""
         self.requests[route, status] += 1
         total, answers = self._seconds.get(route, (0.0, 0))
         self._seconds[route] = total + seconds, answers + 1
 
     def text(self) -> str:
-        """Format all figures as Prometheus reads them."""
+        """Return all figures in the text format of Prometheus."""
         lines = ["# TYPE paranmt_requests_total counter"]
         for (route, status), number in sorted(self.requests.items()):
             lines.append(f'paranmt_requests_total{{route="{route}",status="{status}"}} {number}')
@@ -61,16 +61,16 @@ class Metrics:
 
 
 class ServeApp:
-    """The ASGI application for an encoder.
+    """The ASGI application that answers with vectors of an encoder.
 
     Args:
         vectors: The vectors of the encoder.
-        names: Names by which clients know it, the main one first.
-        limits: Largest sizes of a request, and what clients may take of the server.
-        token: What requests must bring; None if nothing.
-        hosts: Names of hosts that requests may be for, so that a page of another site whose name leads here is
-            rejected; None for any.
-        origins: Sites whose pages may ask from a browser; `*` for any.
+        names: Names of the model for clients, the main one first.
+        limits: Largest sizes of requests and connections; None for the defaults.
+        token: Token that requests must bring; None if they need none.
+        hosts: Names of this server that requests may have in their `Host` header; None for any. This rejects a page of
+            another site whose name resolves to this computer.
+        origins: Sites whose pages may send requests from a browser; `*` for any.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class ServeApp:
             Route("/metrics", self.metrics),
         ]
         self._known = {route.path for route in routes}
-        # The names of models may have slashes.
+        # `path` is there because names of models may contain slashes.
         routes.append(Route(f"{MODELS}/{{name:path}}", self.model))
         refused = dict.fromkeys((InputError, HTTPException, ClientDisconnect, Exception), _refuse)
         self._routes = Starlette(routes=routes, exception_handlers=refused)
@@ -132,19 +132,19 @@ class ServeApp:
             self.counts.count(route, status, time.perf_counter() - started)
 
     async def _admitted(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer a request that is for this host and brings the token; anything may ask for the health."""
+        """Answer a request that is for this host and brings the token, or that asks for the health; refuse others."""
         app: App = self._routes
         if scope["path"] != HEALTH:
             request = Request(scope)
             host = request.headers.get("host", "").lower()
-            # Without the port.
+            # The port is removed.
             host = f"{host.partition(']')[0]}]" if host.startswith("[") else host.partition(":")[0]
             if self._hosts is not None and host not in self._hosts:
                 known = ", ".join(self._hosts)
                 app = _refuse(request, HTTPException(403, f"this server is {known}; --hosts adds names"))
             elif self._token is not None:
                 kind, _, found = request.headers.get("authorization", "").partition(" ")
-                # Bytes, because texts with other than ASCII characters cannot be compared in constant time.
+                # Bytes are compared, because text with other characters than ASCII cannot be in constant time.
                 is_known = secrets.compare_digest(found.strip().encode(), self._token.encode())
                 if not is_known or kind.lower() != "bearer":
                     error = HTTPException(401, "this server needs its token, as `Authorization: Bearer TOKEN`")
@@ -152,6 +152,7 @@ class ServeApp:
         await app(scope, receive, send)
 
     async def embeddings(self, request: Request) -> Response:
+        """Answer with the vectors of texts, in the form of OpenAI's embeddings."""
         values = await self._values(request)
         name = self._model(values.get("model", self._names[0]))
         form = values.get("encoding_format") or "float"
@@ -166,16 +167,18 @@ class ServeApp:
         return _json({"object": "list", "data": data, "model": name, "usage": usage})
 
     async def models(self, request: Request) -> Response:
+        """Answer with the list of models, one for each name."""
         return _json({"object": "list", "data": [self._described(name) for name in self._names]})
 
     async def model(self, request: Request) -> Response:
+        """Answer with the description of one model."""
         return _json(self._described(self._model(request.path_params["name"])))
 
     def _described(self, name: str) -> dict[str, Any]:
         return {"id": name, "object": "model", "created": self._started, "owned_by": "paranmt-hf"}
 
     def _model(self, name: Any) -> str:  # noqa: ANN401 - what a client sent
-        """Check the name of a model."""
+        """Return the name of a model if it is one of this server's; reject others."""
         if not isinstance(name, str):
             raise InputError(f"model must be a text, was {brief(name)}", option="model")
         if name not in self._names:
@@ -184,12 +187,14 @@ class ServeApp:
         return name
 
     async def embed(self, request: Request) -> Response:
+        """Answer with the vectors of texts, in the form of text-embeddings-inference."""
         values = await self._values(request)
         sentences = self._sentences(values, "inputs", cut=_flag(values, "truncate", False))
         normalized, dimensions = _flag(values, "normalize", True), self._dimensions(values)
         return _json(await self._vectors.encode(sentences, normalized=normalized, dimensions=dimensions))
 
     async def similarity(self, request: Request) -> Response:
+        """Answer with the similarity of a sentence to each of several others."""
         values = await self._values(request)
         inputs, parameters = values.get("inputs"), values.get("parameters") or {}
         if not isinstance(inputs, dict) or not isinstance(inputs.get("source_sentence"), str):
@@ -200,6 +205,7 @@ class ServeApp:
         return _json(np.asarray(self._vectors.encoder.similarity(vectors[:1], vectors[1:]), np.float32)[0])
 
     async def info(self, request: Request) -> Response:
+        """Answer with information about the model and the limits of requests."""
         return _json(
             {
                 "model_id": self._names[0],
@@ -215,13 +221,15 @@ class ServeApp:
         )
 
     async def health(self, request: Request) -> Response:
+        """Answer that the server is running, with an empty body."""
         return Response()
 
     async def metrics(self, request: Request) -> Response:
+        """Answer with the figures for Prometheus."""
         return Response(self.counts.text(), media_type="text/plain; version=0.0.4")
 
     async def _values(self, request: Request) -> dict[str, Any]:
-        """Read the JSON object of a request."""
+        """Read the body of a request, a JSON object, within the limits of size and time."""
         body = bytearray()
         limits = self._limits
         latest = asyncio.get_running_loop().time() + limits.seconds
@@ -249,7 +257,13 @@ class ServeApp:
         return values
 
     def _sentences(self, values: dict[str, Any], field: str, *, cut: bool = False) -> list[str]:
-        """Check the sentences of a request, and count them."""
+        """Return the sentences of a request, and count them; reject what is not text or is beyond the limits.
+
+        Args:
+            values: Values of the request.
+            field: Name of the value that is a sentence or a list of sentences.
+            cut: Whether to cut sentences that are too long, instead of rejecting them.
+        """
         given = values.get(field)
         limits = self._limits
         sentences = [given] if isinstance(given, str) else given
@@ -284,7 +298,7 @@ def _parsed(body: bytearray) -> Any:  # noqa: ANN401 - JSON
 
 
 def _refuse(request: Request, error: Exception) -> Response:
-    """Answer with an error in the form of OpenAI or of text-embeddings-inference."""
+    """Return the answer about an error, in the form of OpenAI or of text-embeddings-inference, by the route."""
     path = request.url.path
     status = 500
     text = "a fault of the server, which its log shows"
@@ -293,7 +307,7 @@ def _refuse(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
         status = error.status_code
         text = error.detail
-        # The router says which methods there are.
+        # The router puts the allowed methods into a header.
         headers = dict(error.headers or {})
     elif isinstance(error, InputError):
         status = 400 if path == EMBEDDINGS else 422
@@ -305,7 +319,7 @@ def _refuse(request: Request, error: Exception) -> Response:
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if status in (408, 413):
-        # The rest of the body may still come, which nobody reads.
+        # The connection is closed because nobody reads the rest of the body, which may still come.
         headers["Connection"] = "close"
     if not path.startswith("/v1/"):
         return _json({"error": text, "error_type": "Validation" if status < 500 else "Backend"}, status, headers)

@@ -1,4 +1,4 @@
-"""`paranmt serve`: the vectors of an encoder over HTTP."""
+"""`paranmt serve`: serves the vectors of an encoder over HTTP."""
 
 from __future__ import annotations
 
@@ -38,20 +38,21 @@ def serve_encoder(
     """Serve the vectors of an encoder over HTTP until Ctrl-C: the routes of OpenAI and of text-embeddings-inference.
 
     An average (WORD, TRIGRAM, their combinations, Sent2Vec) needs no torch; any other encoder is loaded with torch.
-    If the environment variable PARANMT_SERVE_TOKEN or `token_file` has a token, requests must bring it.
+    If the environment variable PARANMT_SERVE_TOKEN or `token_file` holds a token, requests must bring it.
 
     Args:
-        encoder: Folder or Hub id; `small` is the small encoder of the package, `base` the larger one.
-        host: Address to listen on; the default is reached from this computer only, 0.0.0.0 from others too.
-        port: Port; 0 for any that is free.
-        names: Names of the model for clients, the main one first, such as one from the list of a client; by default
-            that of its folder, or its Hub id.
-        hosts: Names of this computer that requests may be for, such as that of a proxy. If it is reached from this
-            computer only, `localhost` and its addresses are known; other servers answer for any name if none is given.
-        origins: Sites whose pages may ask from a browser (CORS), such as https://example.org; `*` for any.
+        encoder: Folder or Hub id of the encoder; `small` and `base` are those that the package carries.
+        host: Address to listen on. The default can be reached from this computer only, 0.0.0.0 from others too.
+        port: Port; 0 for any free one.
+        names: Names of the model for clients, the main one first, such as a name that a client knows; by default the
+            name of its folder, or its Hub id.
+        hosts: Names under which requests may reach this server, such as that of a proxy. A server that can be reached
+            from this computer only always accepts `localhost` and its addresses; another one accepts any name if none
+            is given.
+        origins: Sites whose pages may send requests from a browser (CORS), such as https://example.org; `*` for any.
         token_file: File with a token that requests must bring, as `Authorization: Bearer TOKEN`.
-        limits: Largest sizes of a request, and what clients may take of the server.
-        opened: Gets the address when the server listens.
+        limits: Largest sizes of requests, and limits of connections.
+        opened: Called with the address when the server listens.
     """
     for package in ("orjson", "starlette"):
         check_installed(package, "serve")
@@ -66,7 +67,7 @@ def serve_encoder(
     limits = limits or ServeLimits()
     known = list(hosts) or None
     if host in LOOPBACK:
-        # How requests name this computer.
+        # These are the names that requests from this computer have in their `Host` header.
         known = [HOST, "localhost", "[::1]", *hosts]
     with listen(port, host) as listening:
         vectors = SentenceVectors.load(encoder)
@@ -85,17 +86,17 @@ def serve_encoder(
             lifespan="off",
             ws="none",
             timeout_keep_alive=limits.seconds,
-            # Of requests that are being answered at Ctrl-C.
+            # After Ctrl-C, requests that are being answered get so many seconds.
             timeout_graceful_shutdown=5,
         )
         server = LimitedServer(config, connections=limits.connections, seconds=limits.seconds)
-        # Ctrl-C is the intended way to end it.
+        # Ctrl-C is the intended way to end the server.
         with suppress(KeyboardInterrupt):
             server.run(sockets=[listening])
 
 
 def _token(file: Path | None) -> str | None:
-    """The token from a file or the environment, None if neither is given; errors do not show it."""
+    """Return the token from a file or the environment, None if neither has one; errors do not show the token."""
     where = TOKEN_VARIABLE
     found = os.environ.get(TOKEN_VARIABLE)
     option = None

@@ -1,4 +1,4 @@
-"""The vectors that a server answers with, and how large a request may be."""
+"""Encoding of the sentences of requests, and the limits of requests."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from paranmt_hf.util.settings import Settings
 
 @dataclass(frozen=True)
 class ServeLimits(Settings):
-    """Largest sizes of a request, and what clients may take of the server.
+    """Largest sizes of requests, and limits of connections.
 
     Attributes:
         body: Bytes of a request.
-        sentences: Sentences of a request.
-        characters: Characters of a sentence.
-        connections: Open connections; of more, those that send nothing for the longest time are closed.
-        seconds: Time for the head of a request, for its body (and one second more for each 10,000 bytes), and between
-            two requests of a connection.
+        sentences: Sentences in a request.
+        characters: Characters in a sentence.
+        connections: Open connections; if there are more, those that have sent nothing for the longest time are closed.
+        seconds: Seconds for the head of a request, for its body (and one more for each 10,000 bytes), and between two
+            requests of a connection.
     """
 
     body: Count = 16 * 2**20
@@ -38,10 +38,14 @@ class ServeLimits(Settings):
 
 
 class SentenceVectors:
-    """Encodes the sentences of requests, with a `StaticEncoder` or a `SentenceTransformer`.
+    """An encoder of the sentences of requests: a `StaticEncoder` or a `SentenceTransformer`.
 
-    An average encodes each request by itself: together they would take as long. Another encoder works in one thread;
-    the sentences of all requests that come meanwhile are its next batch.
+    A `StaticEncoder` encodes each request by itself, because a batch of several would take as long. Another encoder
+    works in one thread; while it encodes a batch, the sentences of all new requests are collected for its next batch.
+
+    Args:
+        encoder: The encoder.
+        revision: Its commit on the Hub, or the checksum of its folder.
     """
 
     def __init__(self, encoder: Any, revision: str = "") -> None:  # noqa: ANN401 - the type of one needs torch
@@ -55,7 +59,7 @@ class SentenceVectors:
 
     @classmethod
     def load(cls, name: str) -> SentenceVectors:
-        """Load an encoder by folder or Hub id; averages without torch."""
+        """Load an encoder by its folder or Hub id; an average is loaded without torch."""
         model = locate(name)
         encoder: Any = StaticEncoder.read(model)
         if encoder is None:
@@ -65,7 +69,7 @@ class SentenceVectors:
         return cls(encoder, model.revision)
 
     def warm_up(self) -> None:
-        """Load what the first requests would wait for, such as compiled loops."""
+        """Load everything that the first requests would wait for, such as compiled loops."""
         if self.is_average:
             self.encoder.warm_up()
         else:
@@ -74,15 +78,24 @@ class SentenceVectors:
     async def encode(
         self, sentences: list[str], *, normalized: bool = True, dimensions: int | None = None
     ) -> np.ndarray:
-        """Encode sentences into vectors [sentence, dimension], float32, as the `encode` of the encoder does."""
+        """Encode sentences, as the method `encode` of the encoder does.
+
+        Args:
+            sentences: The sentences.
+            normalized: Whether to scale the vectors to length 1.
+            dimensions: Number of dimensions to keep, the first ones; None for all.
+
+        Returns:
+            Vectors [sentence, dimension], float32.
+        """
         if not self.is_average:
             found: asyncio.Future[np.ndarray] = asyncio.get_running_loop().create_future()
             self._waiting.append((sentences, found))
             self._working = self._working or asyncio.create_task(self._work())
-            # A request that ends early does not end those of its batch.
+            # Without `shield`, a request that ends early would end the other requests of its batch.
             vectors = await asyncio.shield(found)
         elif sum(map(len, sentences)) <= 4096:
-            # So few characters take less time than the change to a thread.
+            # So little text takes less time than handing it to another thread.
             vectors = self._encode(sentences)
         else:
             vectors = await asyncio.get_running_loop().run_in_executor(self._pool, self._encode, sentences)
@@ -93,7 +106,7 @@ class SentenceVectors:
         return np.asarray(self.encoder.encode(sentences, **self._options), np.float32)
 
     async def _work(self) -> None:
-        """Encode what waits, until nothing does."""
+        """Encode the sentences that wait, batch by batch, until none wait."""
         while self._waiting:
             batch, self._waiting = self._waiting, []
             texts = [sentence for sentences, _ in batch for sentence in sentences]

@@ -1,1 +1,1 @@
-"""Resumable work over shards, on this machine or on a cluster."""
+"""Resumable work on the shards of a corpus, on this machine or on a cluster."""

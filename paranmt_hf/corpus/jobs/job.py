@@ -1,6 +1,6 @@
-"""One stage over all shards of a folder: in this process, in worker processes of this machine, or on a Ray cluster.
+"""Run one stage over all shards of a folder: in this process, in worker processes, or on a Ray cluster.
 
-The manifest alone says what is done; only the process that started the job writes it.
+The manifest alone says which shards are finished, and only the process that started the job writes it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ from paranmt_hf.util.optional import require
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.wording import counted
 
-RETRIES = 3  # Times that workers may die on one shard
+RETRIES = 3  # The job fails when workers have died this many times on one shard
 
 
 @dataclass
 class _Worker:
+    """A worker process, the pipe to it, its current shard if it has one, and whether it has sent a message yet."""
+
     process: Any
     connection: Connection
     task: Task | None = None
@@ -39,9 +41,17 @@ class _Worker:
 
 @dataclass
 class Pool:
-    """Worker processes, one pipe each. A worker that dies is replaced, and its shard is assigned again.
+    """Worker processes that work off shards, each behind its own pipe.
 
-    `report` is called with the rows done so far of a shard, `done` with the record of a shard that is written.
+    A worker that dies is replaced, and its shard is assigned again, until workers have died `RETRIES` times on it.
+
+    Attributes:
+        stage: What is done to each shard.
+        tasks: The shards.
+        config: The engine, with its defaults filled in.
+        report: Called with a shard and the number of its rows that are done.
+        done: Called with a shard and its record, once its result is written.
+        deaths: Number of workers that died on a shard.
     """
 
     stage: Stage
@@ -52,6 +62,7 @@ class Pool:
     deaths: dict[Task, int] = field(default_factory=dict)
 
     def run(self) -> None:
+        """Process all shards; all workers are ended before this returns or raises."""
         waiting = list(reversed(self.tasks))
         workers = [self._start(index) for index in range(min(self.config.workers, len(waiting)))]
         try:
@@ -62,7 +73,7 @@ class Pool:
                         workers[index] = worker = self._start(index)
                     if worker.task is None and waiting:
                         worker.task = waiting.pop()
-                        # One that has died is buried in the next round.
+                        # If the worker has just died, the next round replaces it.
                         with suppress(OSError):
                             worker.connection.send(worker.task)
                 for ready in wait([worker.connection for worker in workers], timeout=1.0):
@@ -84,7 +95,7 @@ class Pool:
         return _Worker(process, ours)
 
     def _receive(self, worker: _Worker) -> bool:
-        """Receive one message of a worker; False if its pipe is closed."""
+        """Handle one message of a worker, and return whether there was one; kill a worker whose pipe is closed."""
         try:
             kind, value = worker.connection.recv()
         except (EOFError, OSError):
@@ -102,7 +113,7 @@ class Pool:
         return True
 
     def _bury(self, worker: _Worker, waiting: list[Task]) -> None:
-        """Clean up after a dead worker: read its last messages, then assign its shard again."""
+        """Clean up after a dead worker: handle its last messages, then put its shard back on the `waiting` list."""
         worker.process.join()
         while worker.connection.poll() and self._receive(worker):
             pass
@@ -127,18 +138,20 @@ class Pool:
 
 
 def _worker_environment(index: int, config: EngineConfig) -> dict[str, str]:
-    """Environment variables of a worker for numerical libraries: its share of the cores, and its GPUs."""
+    """Return the environment variables that limit a worker to its share of the cores and to its GPUs."""
     environment = {"OMP_NUM_THREADS": str(config.threads)}
     if config.gpus:
         visible = os.environ.get("CUDA_VISIBLE_DEVICES")
         names = visible.split(",") if visible else [str(gpu) for gpu in range(count_gpus())]
         first = index * config.gpus
-        environment["CUDA_VISIBLE_DEVICES"] = ",".join(names[(first + own) % len(names)] for own in range(config.gpus))
+        chosen = [names[(first + number) % len(names)] for number in range(config.gpus)]
+        environment["CUDA_VISIBLE_DEVICES"] = ",".join(chosen)
     return environment
 
 
 @contextmanager
 def _environment(changes: dict[str, str]) -> Iterator[None]:
+    """Set environment variables in a `with` block, and restore them after it."""
     before = {name: os.environ.get(name) for name in changes}
     os.environ.update(changes)
     try:
@@ -152,7 +165,7 @@ def _environment(changes: dict[str, str]) -> Iterator[None]:
 
 
 def _serve(stage: Stage, connection: Connection) -> None:
-    """Body of a worker process: process shards from the pipe until it closes."""
+    """Run a worker process: process shards from the pipe until it closes, and send progress, results and errors."""
     # Ctrl-C reaches the whole group; the parent decides what follows.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with_parent, daemon=True).start()
@@ -179,7 +192,7 @@ def _serve(stage: Stage, connection: Connection) -> None:
 
 
 def _send(connection: Connection, message: tuple[str, Any]) -> None:
-    """Send to the parent process; exit if the parent is gone."""
+    """Send a message to the parent process; exit if the parent is gone."""
     try:
         connection.send(message)
     except OSError:
@@ -187,14 +200,26 @@ def _send(connection: Connection, message: tuple[str, Any]) -> None:
 
 
 def _die_with_parent() -> None:
-    """End this process when its parent ends, for whatever reason."""
+    """Wait in a thread until the parent process ends, for whatever reason, then end this process too."""
     if parent := multiprocessing.parent_process():
         parent.join()
         os._exit(1)
 
 
 def run_job(source: Manifest, folder: Path, stage: Stage, config: EngineConfig) -> Manifest:
-    """Run a stage over every shard of `source`, continuing the work in `folder`; returns its complete manifest."""
+    """Run a stage over every shard of `source`, and return the complete manifest of `folder`.
+
+    Shards that are finished in `folder` already are not processed again, unless their files are missing or damaged.
+
+    Args:
+        source: Manifest of the input shards.
+        folder: Folder of the results.
+        stage: What is done to each shard.
+        config: Where the shards are processed.
+
+    Raises:
+        InputError: If `folder` was made with another stage or from other input.
+    """
     manifest = Manifest.open(folder, {**stage.identity, "input": source.checksum})
     sweep(folder)
     manifest.forget_damaged()
@@ -225,10 +250,11 @@ def run_job(source: Manifest, folder: Path, stage: Stage, config: EngineConfig) 
 
 
 def _run(stage: Stage, tasks: Sequence[Task], config: EngineConfig, report: TaskReport, done: Done) -> None:
+    """Process the tasks by the engine of the settings; in this process if there is one worker or one task."""
     if config.kind == "ray":
         run_on_ray(stage, tasks, config, done)
     elif config.workers == 1 or len(tasks) == 1:
-        # A stage sets the threads of its process; this one belongs to the caller.
+        # A stage sets the number of threads of its process. In the caller's process that is undone afterwards.
         with threads_kept():
             for task in tasks:
                 done(task, run_shard(stage, task, lambda count, task=task: report(task, count)))  # type: ignore[misc]
@@ -253,8 +279,8 @@ def run_on_ray(stage: Stage, tasks: Sequence[Task], config: EngineConfig, done: 
             "a worker: lower `threads` or `gpus`"
         )
 
-    # A worker process that Ray uses again keeps the loaded stage, so a model is loaded once in each, not per shard.
-    # Retries count for each shard; the loss of a node counts as well as a worker that dies of the shard.
+    # Ray reuses worker processes, and `run_shard` keeps the stage, so each process loads a model once.
+    # Retries are per shard. The loss of a node counts as one, like a worker that dies of the shard.
     @ray.remote(num_cpus=config.threads, num_gpus=config.gpus, max_retries=10)
     def remote(stage: Stage, task: Task) -> ShardRecord:
         return run_shard(stage, task, lambda count: None)

@@ -1,9 +1,9 @@
-"""Shards and their manifest: the resumable job reads a folder of Parquet shards and writes another.
+"""Folders of Parquet shards, and the manifest that lets a job on them be resumed.
 
-One input shard gives one output shard. It is written under a temporary name and renamed, then entered into the
-manifest with its checksum. So a job that is killed at any moment loses the shards in hand and nothing else,
-and the same command continues it. The manifest also holds what determines the output; a job with other settings does
-not continue a folder.
+A job reads a folder of shards and writes another; one input shard gives one output shard. An output shard is written
+under a temporary name, renamed, and then entered into the manifest with its checksum. So a job that is killed at any
+moment loses only the shards in hand, and the same command continues it. The manifest also records what determines
+the output, and a job with other settings refuses to continue the folder.
 """
 
 from __future__ import annotations
@@ -28,16 +28,18 @@ from paranmt_hf.util.records import as_json, describe_differences, from_json, re
 
 logger = logging.getLogger(__name__)
 
+# Called with the number of rows of a shard that are done so far.
 ReportRows = Callable[[int], None]
+# Turns the rows of a shard into new rows and the number of rows dropped, by reason.
 Work = Callable[[pa.Table, ReportRows], tuple[pa.Table, dict[str, int]]]
 
 
 class Stage(Protocol):
-    """What a job does to a shard. A stage is a small, hashable value that can be sent to a worker.
+    """What a job does to each shard. A stage is a small, hashable value that can be sent to a worker.
 
     Attributes:
-        label: What the stage does, in one word.
-        unit: Name of a row in messages that count rows.
+        label: One word that says what the stage does, for progress messages.
+        unit: What one row is called in progress messages, such as "pairs".
         identity: Everything that determines the output, as JSON values.
     """
 
@@ -51,16 +53,16 @@ class Stage(Protocol):
     def identity(self) -> dict[str, Any]: ...
 
     def load(self) -> Work:
-        """Load models, once in each worker.
+        """Load the models that the stage needs, and return the function that processes a shard.
 
-        The result turns a shard, and a callback for the rows done so far, into the new shard and the number of rows
-        dropped, by reason.
+        Each worker calls this once. The function takes the rows of a shard and a callback for the number of rows done
+        so far; it returns the new rows and the number of rows dropped, by reason.
         """
 
 
 @dataclass(frozen=True)
 class Task:
-    """One shard to process: its file, the file of its result, and its number of rows."""
+    """One shard to process: its file, the file for the result, and its number of rows."""
 
     source: Path
     target: Path
@@ -69,30 +71,41 @@ class Task:
 
 @dataclass(frozen=True)
 class ShardRecord:
-    """The record of a finished shard."""
+    """What the manifest keeps of a finished shard."""
 
-    rows: int  # Rows of it
-    sha256: str  # Checksum of the file
-    dropped: dict[str, int]  # Rows that were dropped on the way, by reason
+    rows: int  # Number of rows in the shard
+    sha256: str  # SHA-256 of its file, in hexadecimal
+    dropped: dict[str, int]  # Number of input rows that the stage dropped, by reason
 
 
+# Called when a shard is written.
 Done = Callable[[Task, ShardRecord], None]
+# Called with the number of rows of a shard that are done so far.
 TaskReport = Callable[[Task, int], None]
 
 
 @dataclass
 class Manifest:
-    """The inputs of a folder of shards, and its finished shards, in its `manifest.json`."""
+    """The contents of `manifest.json` in a folder of shards: what determines the shards, and which are finished."""
 
     settings: dict[str, Any]  # What determines the content, as JSON values
-    complete: bool  # Whether all shards are there
-    extra: dict[str, Any]  # Anything else worth keeping, such as the report of the reader
+    complete: bool  # Whether all shards are finished
+    extra: dict[str, Any]  # Anything else worth keeping, such as the counts of the reader
     shards: dict[str, ShardRecord]  # The finished shards by the names of their files
-    folder: Path = Path()  # The folder, which is not in the file
+    folder: Path = Path()  # The folder of the shards; not written into the file
 
     @classmethod
     def open(cls, folder: Path, identity: Mapping[str, Any], *, restart: bool = False) -> Manifest:
-        """Open or create the manifest of a folder; with `restart`, an incomplete one restarts with any identity."""
+        """Open the manifest of a folder, or make one if there is none.
+
+        Args:
+            folder: Folder of the shards; created if it is missing.
+            identity: What determines the shards, as JSON values.
+            restart: Whether an incomplete manifest is replaced by an empty one, whatever its identity.
+
+        Raises:
+            InputError: If the folder was made with another identity, or its manifest cannot be read.
+        """
         wanted = as_json(identity)
         path = folder / "manifest.json"
         if not path.exists():
@@ -112,18 +125,20 @@ class Manifest:
         return manifest
 
     def save(self) -> None:
+        """Write the manifest into its folder."""
         content = {name: value for name, value in vars(self).items() if name != "folder"}
-        # Not `asdict`, whose copies would cost more than the writing where shards are many.
+        # `asdict` would copy all records, which costs more than the writing if there are many shards.
         content["shards"] = {name: vars(shard) for name, shard in sorted(self.shards.items())}
         write_bytes(self.folder / "manifest.json", (json.dumps(content, indent=1) + "\n").encode())
 
     @property
     def rows(self) -> int:
+        """Number of rows in all finished shards."""
         return sum(shard.rows for shard in self.shards.values())
 
     @property
     def dropped(self) -> dict[str, int]:
-        """Rows dropped in all finished shards, by reason."""
+        """Number of rows dropped in all finished shards, by reason."""
         total = Counter[str]()
         for shard in self.shards.values():
             total.update(shard.dropped)
@@ -131,16 +146,16 @@ class Manifest:
 
     @property
     def checksum(self) -> str:
-        """SHA-256 over the names and checksums of all shards."""
+        """SHA-256 over the names and checksums of all finished shards, in hexadecimal."""
         listing = "".join(f"{name} {shard.sha256}\n" for name, shard in sorted(self.shards.items()))
         return hashlib.sha256(listing.encode()).hexdigest()
 
     def paths(self) -> list[Path]:
-        """The finished shards in order."""
+        """Return the files of the finished shards, in the order of their names."""
         return [self.folder / name for name in sorted(self.shards)]
 
     def forget_damaged(self) -> None:
-        """Drop entries whose file is missing or changed, so that those shards are processed again."""
+        """Remove the entries of shards whose file is missing or has changed, so that they are processed again."""
         for name, shard in list(self.shards.items()):
             path = self.folder / name
             if not path.exists() or checksum(path) != shard.sha256:
@@ -150,7 +165,13 @@ class Manifest:
 
 
 def write_shard(table: pa.Table, path: Path, dropped: dict[str, int] | None = None) -> ShardRecord:
-    """Write a shard atomically; returns its record, with the numbers of rows that were `dropped` on the way."""
+    """Write rows as a Parquet file, atomically, and return its record.
+
+    Args:
+        table: The rows.
+        path: File to write.
+        dropped: Number of input rows that were dropped, by reason, for the record.
+    """
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="lz4", use_dictionary=False)
     content = sink.getvalue()
@@ -167,11 +188,18 @@ def cut_into_shards(
     unit: str = "pairs",
     extra: Callable[[], dict[str, Any]] = dict,
 ) -> Manifest:
-    """Cut rows into shards of `rows` rows each, or find them cut; the manifest has no shards if there are no rows.
+    """Cut rows into shards of `rows` rows each, the last perhaps smaller, and return their manifest.
 
-    Cutting is quick, so an interrupted cut starts again, also with other settings: a corrected file or a changed
-    column is not rejected. The `tables`, all with the same columns, are read only if they are not cut yet. `extra`
-    says, when all rows have been read, what else the manifest keeps.
+    If the folder holds the shards already, nothing is read. An interrupted cut starts again, because cutting is quick;
+    so a corrected file or a changed column is not refused then.
+
+    Args:
+        tables: The rows, all with the same columns; without rows the manifest has no shards.
+        folder: Folder of the shards.
+        identity: What determines the rows, as JSON values.
+        rows: Number of rows in a shard.
+        unit: What one row is called in progress messages.
+        extra: Called after the last row; returns what else the manifest keeps.
     """
     manifest = Manifest.open(folder, {**identity, "rows_per_shard": rows}, restart=True)
     if manifest.complete:
@@ -200,13 +228,13 @@ _loaded: dict[tuple[Stage, str], Work] = {}
 
 
 def run_shard(stage: Stage, task: Task, report: ReportRows) -> ShardRecord:
-    """Process one shard; a worker process loads the stage at its first shard."""
-    # The identity holds checksums: a model that has changed under the same name is loaded again.
+    """Process one shard, write its result and return the record; a worker process loads the stage only once."""
+    # The identity holds checksums, so a model that has changed under the same name is loaded again.
     key = (stage, json.dumps(stage.identity, sort_keys=True))
     if key not in _loaded:
         _loaded.clear()
         _loaded[key] = stage.load()
-    # From now on time is that of the work: starting a process and loading a model count for no rate.
+    # Progress measures its rate from here on, without the time to start the process and load the model.
     report(0)
     table, dropped = _loaded[key](pq.read_table(task.source), report)
     return write_shard(table, task.target, dropped)

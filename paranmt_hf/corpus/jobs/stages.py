@@ -1,4 +1,4 @@
-"""The stages of a shard: pivot, translate, score, and add columns."""
+"""The stages of a build, each of which changes a shard: pivot, translate, score, and add columns."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ PROBABILITY = "para_probability"
 
 @dataclass(frozen=True)
 class TranslateStage:
-    """Shards with `source` and `reference` become shards with `translation` and `translation_score`."""
+    """Translates shards: rows with `source` and `reference` get `translation` and `translation_score`."""
 
     config: TranslatorConfig  # The translation model and its search
-    threads: int | None = None  # CPU threads of one worker; they change no result
+    threads: int | None = None  # CPU threads of one worker; they do not change the result
     label: str = "translate"
     unit: str = "pairs"
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What determines the translations; the model is hashed once, and the answer travels with the stage."""
+        """What determines the translations. The model is hashed once; workers receive the result with the stage."""
         # The engines import torch, which takes seconds.
         from paranmt_hf.corpus.translation.engines import translator_identity
 
@@ -49,25 +49,26 @@ class TranslateStage:
         from paranmt_hf.corpus.translation.engines import load_translator
 
         translator = load_translator(self.config, self.threads)
-        # A stage that was sent here brings the identity that the manifest has.
+        # If this is a worker, the identity came with the stage, and is that of the manifest.
         if differences := describe_differences(self.identity["translator"], translator.identity):
             raise InputError(
                 f"this worker would not translate like the manifest says ({differences}): "
                 "name `device`, `dtype` and `backend` instead of leaving them to each machine"
             )
 
-        # Rows of one sorted window: enough for batches of equal lengths, few enough for progress to move.
+        # Sentences are sorted by length within a window. 2000 fill batches of similar lengths, and are few enough
+        # for progress to be shown often.
         return by_windows(2000, lambda window: translate_table(window, translator))
 
 
 @dataclass(frozen=True)
 class PivotStage:
-    """Shards with `reference` alone get `source`, its translation into another language.
+    """Translates shards with `reference` alone into another language, as `source`.
 
-    `TranslateStage` behind it translates that back, so a corpus needs no bitext.
+    `TranslateStage` then translates `source` back, so a corpus can be built without a bitext.
     """
 
-    translate: TranslateStage  # The translation into the other language, one hypothesis for each sentence
+    translate: TranslateStage  # Translates into the pivot language, with one hypothesis for each sentence
     label: str = "pivot"
     unit: str = "sentences"
 
@@ -79,22 +80,22 @@ class PivotStage:
         inner = self.translate.load()
 
         def work(table: pa.Table, report: ReportRows) -> tuple[pa.Table, dict[str, int]]:
-            found, dropped = inner(table.append_column("source", table["reference"]), report)
+            translated, dropped = inner(table.append_column("source", table["reference"]), report)
             names = ["translation" if name == "source" else name for name in (*table.column_names, "source")]
-            there = found.select(names).rename_columns([*table.column_names, "source"])
-            return there, {f"{reason} on the way to the pivot language": count for reason, count in dropped.items()}
+            pivoted = translated.select(names).rename_columns([*table.column_names, "source"])
+            return pivoted, {f"{reason} on the way to the pivot language": count for reason, count in dropped.items()}
 
         return work
 
 
 @dataclass(frozen=True)
 class ScoreStage:
-    """Shards of pairs become shards with every column of the schema."""
+    """Scores shards of pairs, which then have every required column of the schema."""
 
-    config: NamedEncoder | None  # The scorer, or None to keep the existing `para_score`
+    config: NamedEncoder | None  # The scorer; None to keep the existing `para_score`
     label: str = "score"
     unit: str = "pairs"
-    language: str = ENGLISH  # Language of the pairs, an ISO 639-1 code, which determines the word tokens
+    language: str = ENGLISH  # Language of the pairs (ISO 639-1), which determines how text is cut into words
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -104,7 +105,7 @@ class ScoreStage:
     def load(self) -> Work:
         encoder = self.config.load() if self.config else None
         tokenizer = word_tokenizer_for(self.language)
-        # An encoder of this package has its own definition of a word, which is that of English.
+        # Whether the scorer cuts words as the columns do. Encoders of this package always cut by the English rules.
         shared = self.language == ENGLISH or bool(self.config and self.config.vectors)
 
         def scored(window: pa.Table) -> tuple[pa.Table, dict[str, int]]:
@@ -117,7 +118,11 @@ class ScoreStage:
 
 
 def check_imported(table: pa.Table) -> pa.ChunkedArray:
-    """Use an imported paraphrase score, clipped to [-1, 1] to remove rounding errors."""
+    """Return the imported paraphrase scores, clipped to [-1, 1] to remove rounding errors, float32.
+
+    Raises:
+        InputError: If a score is beyond -1.001 or 1.001, and so no cosine.
+    """
     scores = table["para_score"]
     wrong = pc.greater(pc.abs(scores), 1.001)
     if pc.any(wrong).as_py():
@@ -130,14 +135,16 @@ def check_imported(table: pa.Table) -> pa.ChunkedArray:
 
 
 def by_windows(rows: int, change: Callable[[pa.Table], tuple[pa.Table, Mapping[str, int]]]) -> Work:
-    """Make the work of a stage of a function that changes a table of at most `rows` rows.
+    """Turn a function that changes at most `rows` rows into the work of a stage on a whole shard.
 
-    The function returns the new table, and the number of rows that it dropped by reason.
+    Args:
+        rows: Number of rows that the function gets at once.
+        change: Takes a table, and returns the new table and the number of rows that it dropped, by reason.
     """
 
     def work(table: pa.Table, report: ReportRows) -> tuple[pa.Table, dict[str, int]]:
         parts, dropped = [], Counter[str]()
-        # An empty table is one piece.
+        # An empty shard is changed too, so that its result has the right columns.
         for start in range(0, max(1, table.num_rows), rows):
             part, reasons = change(table.slice(start, rows))
             parts.append(part)
@@ -149,7 +156,7 @@ def by_windows(rows: int, change: Callable[[pa.Table], tuple[pa.Table, Mapping[s
 
 
 def with_columns(table: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
-    """Set columns of a table, and cast all to the order and types of the schema; unknown columns are dropped."""
+    """Return a table with some columns added or replaced, in the order and types of the schema; others are dropped."""
     available = {name: table[name] for name in table.column_names} | columns
     return pa.table({one.name: pc.cast(available[one.name], one.type) for one in COLUMNS if one.name in available})
 
@@ -158,10 +165,10 @@ def with_columns(table: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
 class ColumnStage:
     """Adds optional columns to shards of pairs."""
 
-    names: tuple[str, ...]  # Which columns of `schema.ADDED`, in its order
-    language: str = ENGLISH  # ISO 639-1 code of that of the pairs, which determines their words
-    scorer: NamedEncoder | None = None  # That of the corpus, for `para_probability`
-    prior: float | None = None  # Share of paraphrases among the pairs; None for that of the calibration
+    names: tuple[str, ...]  # The columns to add, of `schema.ADDED` and in its order
+    language: str = ENGLISH  # Language of the pairs (ISO 639-1), which determines how text is cut into words
+    scorer: NamedEncoder | None = None  # Scorer of the corpus, whose calibration gives `para_probability`
+    prior: float | None = None  # Share of paraphrases among the pairs; None for that of the calibration data
     label: str = "columns"
     unit: str = "pairs"
 
@@ -202,12 +209,16 @@ class ColumnStage:
 
 
 def column_stages(names: Sequence[str], language: str, scorer: NamedEncoder | None) -> list[ColumnStage]:
-    """The stage that adds columns to pairs of a language (ISO 639-1), if there are any to add."""
+    """Return the stage that adds the columns `names` to pairs of a language (ISO 639-1); empty if there are none."""
     return [ColumnStage(tuple(names), language, scorer)] if names else []
 
 
 def calibration_of(scorer: NamedEncoder | None) -> Calibration:
-    """The calibration of the scorer of a corpus."""
+    """Return the calibration of the scorer of a corpus, which turns its scores into probabilities.
+
+    Raises:
+        InputError: If there is no scorer, or it is not calibrated.
+    """
     if scorer is None:
         raise InputError(f"{PROBABILITY} needs the encoder of para_score; give it as `scorer`", option="scorer")
     found = None if scorer.vectors else Calibration.of(scorer.model)
@@ -220,10 +231,10 @@ def calibration_of(scorer: NamedEncoder | None) -> Calibration:
 
 
 def stated_language(language: str) -> dict[str, str]:
-    """Part of an identity: the language of the pairs, unless it is English."""
+    """Return the entry `language` for an identity; empty for English, whose identities do not name it."""
     return {} if language == ENGLISH else {"language": language}
 
 
 def sides_of(table: pa.Table) -> tuple[pa.Array, pa.Array]:
-    """Both sides of pairs as arrays."""
+    """Return the columns `reference` and `translation` of a table, each as one array."""
     return table[SIDES[0]].combine_chunks(), table[SIDES[1]].combine_chunks()

@@ -1,1 +1,1 @@
-"""Aligned text in: readers, lines, columns, normalisation."""
+"""Reading of texts and pairs from files of all formats, and from datasets on the Hub."""

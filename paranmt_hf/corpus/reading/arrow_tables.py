@@ -1,6 +1,6 @@
-"""Parquet files and folders of `Dataset.save_to_disk`, and all tables of Arrow: whatever types a program wrote.
+"""Parquet files, folders of `Dataset.save_to_disk`, and what all tables of Arrow share.
 
-Columns are found by their names or dotted paths, and read as text, in bytes, or as numbers.
+Columns are found by their names or dotted paths, such as `translation.cs`, and read as text in bytes or as numbers.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ TEXTS = (*STRINGS, pa.binary(), pa.large_binary(), pa.binary_view(), pa.null())
 
 
 def is_number_type(kind: pa.DataType) -> bool:
-    """Whether a column holds numbers."""
+    """Whether a type of Arrow is numeric: integer, floating point or decimal."""
     return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
 
 
 def leaf_types(fields: pa.Schema | pa.StructType) -> list[tuple[str, pa.DataType]]:
-    """Names and types of columns, with paths such as `translation.cs` for those inside structs."""
+    """Return names and types of all columns, with paths such as `translation.cs` for columns inside structs."""
     found: list[tuple[str, pa.DataType]] = []
     for item in fields:
         inner = leaf_types(item.type) if pa.types.is_struct(item.type) else []
@@ -42,7 +42,18 @@ def leaf_types(fields: pa.Schema | pa.StructType) -> list[tuple[str, pa.DataType
 
 
 def find_column(fields: pa.Schema | pa.StructType, path: str, name: str) -> list[str]:
-    """Find a column of a dataset `name` by its name or a dotted path into structs; returns the names along it."""
+    """Find a column by its name or its dotted path into structs, and return the names on the way to it.
+
+    A name may itself have dots: `a.b` is first looked for as a whole.
+
+    Args:
+        fields: The schema.
+        path: Name or path of the column.
+        name: Name of the file or dataset, for errors.
+
+    Raises:
+        InputError: If there is no such column.
+    """
     steps: list[str] = []
     level, rest = fields, path
     while level.get_field_index(rest) < 0:
@@ -58,9 +69,18 @@ def find_column(fields: pa.Schema | pa.StructType, path: str, name: str) -> list
 
 
 def read_column(batch: pa.RecordBatch, path: str, name: str, *, may_be_number: bool) -> pa.Array:
-    """Return a column of a batch of the dataset `name`, by its name or dotted path.
+    """Return a column of a batch: text as bytes, numbers with their type.
 
-    Text is returned as bytes, because Parquet readers do not check that it is UTF-8; numbers keep their type.
+    Text is not decoded, because files of Parquet may hold text that is not UTF-8.
+
+    Args:
+        batch: Rows of a dataset.
+        path: Name or dotted path of the column.
+        name: Name of the file or dataset, for errors.
+        may_be_number: Whether the column may be numeric or boolean; booleans become 0 and 1.
+
+    Raises:
+        InputError: If there is no such column, or it has another type.
     """
     first, *rest = find_column(batch.schema, path, name)
     column = batch.column(first)
@@ -83,7 +103,7 @@ def read_column(batch: pa.RecordBatch, path: str, name: str, *, may_be_number: b
 
 
 class ArrowTable(Table):
-    """A table that a library of Arrow reads; a column is a name or a path into structs such as `translation.cs`."""
+    """Rows that a library of Arrow reads; a column is named by its name or by a path such as `translation.cs`."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         names, texts = [], []
@@ -95,7 +115,7 @@ class ArrowTable(Table):
 
     @abstractmethod
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Read the rows, with some columns at least."""
+        """Read the rows, block by block, with at least the columns of these names."""
 
     def pieces(self, columns: Sequence[str], *, numbers: Collection[str] = ()) -> Iterator[Piece]:
         names = [self.names[self.position(column)] for column in columns]
@@ -110,7 +130,7 @@ class ArrowTable(Table):
 
 
 def rebatch(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-    """Regroup batches: all but the last have `rows` rows, and none is empty."""
+    """Regroup batches so that all but the last have exactly `rows` rows, and none is empty."""
     held: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
@@ -127,9 +147,18 @@ def rebatch(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordB
 
 
 def stream_batches(stream: Any, name: str, rows: int) -> Generator[pa.RecordBatch, None, None]:  # noqa: ANN401 - a streamed dataset
-    """Read a streamed dataset of `datasets` as record batches."""
+    """Read a streamed dataset of the library `datasets`, block by block.
+
+    Args:
+        stream: The dataset.
+        name: Its name, for errors.
+        rows: Number of rows that are read at once.
+
+    Raises:
+        InputError: If the dataset cannot be read further.
+    """
     done = 0
-    # Closed in any case: readers that are left open abort the interpreter when it ends.
+    # Readers that are left open abort the interpreter when it ends, so they are closed in any case.
     with contextlib.closing(iter(stream.with_format("arrow").iter(rows))) as tables:
         try:
             for table in tables:
@@ -142,10 +171,10 @@ def stream_batches(stream: Any, name: str, rows: int) -> Generator[pa.RecordBatc
 
 
 def label_names(schema: pa.Schema, column: str) -> list[str] | None:
-    """Names [label] that `datasets` wrote for the labels of a column into a file; None if there are none."""
+    """Return the names [label] that the library `datasets` stored for a column of labels; None if there are none."""
     written = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
     feature = written.get("info", {}).get("features", {}).get(column)
-    # The feature of a column of lists may be a list.
+    # For a column of lists the feature may be a list.
     return feature.get("names") if isinstance(feature, dict) else None
 
 
@@ -194,6 +223,11 @@ class SavedDataset(ArrowTable):
 
     @classmethod
     def open(cls, path: Path, named: Collection[str] = ()) -> Table:
+        """Open a folder of one split.
+
+        Raises:
+            InputError: If it is a folder of several splits, or not one of `Dataset.save_to_disk`.
+        """
         if (path / SPLITS).is_file():
             raise InputError(f"{path} has several splits; name the folder of one, such as {path / 'train'}", path=path)
         if not (path / STATE).is_file():
@@ -205,7 +239,7 @@ class SavedDataset(ArrowTable):
 
     @property
     def identity(self) -> dict[str, Any]:
-        # Only the files of the dataset: `Dataset.map` keeps its results in the same folder.
+        # Other files in the folder do not count, because `Dataset.map` keeps its results there.
         state = read_json(self.path / STATE, "the list of files of a dataset")
         files = existing([self.path / Path(file["filename"]).name for file in state["_data_files"]])
         return {"format": self.format, "name": self.path.name, "files": [file_identity(file) for file in files]}
@@ -222,12 +256,16 @@ class SavedDataset(ArrowTable):
 
 
 def is_saved_dataset(path: Path) -> bool:
-    """Whether a path is a folder that `save_to_disk` wrote, of one split or several."""
+    """Whether a path is a folder that `save_to_disk` wrote, with one split or several."""
     return (path / STATE).is_file() or (path / SPLITS).is_file()
 
 
 def load_saved(path: Path) -> Any:  # noqa: ANN401 - a dataset of `datasets`
-    """Load the dataset of a folder."""
+    """Load the dataset in a folder that `Dataset.save_to_disk` wrote.
+
+    Raises:
+        InputError: If it cannot be read.
+    """
     import datasets
 
     datasets.disable_progress_bars()

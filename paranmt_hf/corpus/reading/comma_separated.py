@@ -1,7 +1,7 @@
-r"""CSV: fields with a separator between them, in double quotes where they hold a separator, a quote or a line end.
+"""CSV files: fields with a separator between them, in double quotes if they hold a separator, a quote or a line end.
 
-The separator is the one of `SEPARATORS` that gives most of the first rows the same number of fields. Quotes inside
-quotes are doubled, or all have a backslash before them.
+The separator is the one of `SEPARATORS` that gives most of the first rows the same number of fields. Quotes inside a
+quoted field are either doubled, or have a backslash before them.
 """
 
 from __future__ import annotations
@@ -25,30 +25,31 @@ from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table
 from paranmt_hf.errors import InputError
 
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
-SAMPLE_ROWS = 1000  # Rows that show the separator and the names
-# Bytes as text, one character each, which is fast and loses nothing; UTF-8 leaves quotes and separators alone.
+SAMPLE_ROWS = 1000  # Number of rows from which separator and names are found
+# Files are read in this encoding, one character for each byte, which is fast and loses nothing. Quotes and separators
+# are the same as in UTF-8.
 BYTES = "latin-1"
 ESCAPE = re.compile(r'\\(["\\])')
-ESCAPED_QUOTE = "\ue000"  # In place of a quote with a backslash before it; no byte becomes this character
+ESCAPED_QUOTE = "\ue000"  # Stands for a quote with a backslash before it while a row is read; no byte decodes to it
 
 
 class Form(NamedTuple):
-    """How fields are written."""
+    """How the fields of a file are written."""
 
-    separator: str
-    escaped: bool = False  # Whether a quote inside quotes has a backslash before it; else it is doubled
+    separator: str  # One of `SEPARATORS`
+    escaped: bool = False  # Whether a quote inside quotes has a backslash before it; otherwise it is doubled
 
 
 class SeparatedRow(NamedTuple):
-    """One row, in the encoding `BYTES`."""
+    """One row of a file; its text has one character for each byte, as `BYTES` says."""
 
     line: int  # Number of its first line, from 1
-    raw: list[str]  # Its lines as they are in the file, until the next row is read
-    fields: list[str]
+    raw: list[str]  # Its lines as they are in the file; cleared when the next row is read
+    fields: list[str]  # Its fields, without the quotes around them
 
 
 class CommaSeparated(Table):
-    """CSV with or without names; a field in quotes may have several lines."""
+    """A CSV file with or without names; a field in quotes may have several lines."""
 
     format = "CSV"
 
@@ -66,8 +67,8 @@ class CommaSeparated(Table):
 
     @classmethod
     def of_form(cls, path: Path, form: Form, named: Collection[str] = ()) -> CommaSeparated:
-        """Open a file whose form is known."""
-        # The first line of files that were saved for Excel.
+        """Open a file whose separator and quotes are known; `named` are columns that the user gives."""
+        # The first line of files saved for Excel names the separator, such as `sep=;`.
         if said := re.match(rb'(?:\xef\xbb\xbf)?"?(sep=[,;|\t])"?\r?\n', first_bytes(path)):
             raise InputError(
                 f"{path}:1: {said[1].decode()!r} is for Excel alone, which reads it as the separator; remove the "
@@ -91,12 +92,12 @@ class CommaSeparated(Table):
             with suppress(csv.Error):
                 rows = list(islice(reader, BLOCK_ROWS))
             if rows is None or not {len(row) for row in rows} <= {self._width, 0}:
-                # The slower way finds the line of the error.
+                # Read the file in the slower way, which raises an error with the number of the line.
                 deque(self._rows(), maxlen=0)
             if not rows:
                 return
             rows = rows[1:] if first == 1 and self.names else rows
-            fields = [[row[at].encode(BYTES) if row else None for row in rows] for at in wanted]
+            fields = [[row[index].encode(BYTES) if row else None for row in rows] for index in wanted]
             yield Piece([pa.array(column, pa.binary()) for column in fields], f"{self.path}, row ", first)
             first += len(rows)
 
@@ -106,7 +107,7 @@ class CommaSeparated(Table):
         write_rows(self.path, out, rows, kept, names=names)
 
     def _rows(self) -> Iterator[SeparatedRow]:
-        """Read the rows and check the number of their fields; a blank line has none."""
+        """Read the rows, and reject one with a wrong number of fields; a blank line has no fields."""
         for record in read_separated(self.path, self.form):
             if len(record.fields) != self._width and record.fields:
                 between = SEPARATORS[self.form.separator]
@@ -120,7 +121,11 @@ class CommaSeparated(Table):
 
 
 def read_separated(path: Path, form: Form) -> Iterator[SeparatedRow]:
-    """Read rows; one whose quotes are not closed or are followed by text is an error with its line."""
+    """Read the rows of a file, whatever their numbers of fields.
+
+    Raises:
+        InputError: If quotes are not closed, or text follows a closing quote; it names the line.
+    """
     raw: list[str] = []
     line = 1
     try:
@@ -137,7 +142,11 @@ def read_separated(path: Path, form: Form) -> Iterator[SeparatedRow]:
 
 
 def _reader(path: Path, form: Form, raw: list[str] | None = None) -> Iterator[list[str]]:
-    """Read the fields of rows; the lines of each are appended to `raw`."""
+    """Read the fields of each row; the lines of a row are appended to `raw` before the row is yielded.
+
+    Raises:
+        csv.Error: If a row is not in this form.
+    """
     csv.field_size_limit(MAX_LINE_BYTES)
     reader = csv.reader(_lines(path, form, raw), delimiter=form.separator, strict=True)
     if not form.escaped:
@@ -146,6 +155,7 @@ def _reader(path: Path, form: Form, raw: list[str] | None = None) -> Iterator[li
 
 
 def _lines(path: Path, form: Form, raw: list[str] | None) -> Iterator[str]:
+    """Read the lines of a file, appending each to `raw`; an escaped quote becomes `ESCAPED_QUOTE`."""
     for block in read_blocks(path):
         lines = io.StringIO(block.decode(BYTES), newline="\n")
         if raw is None and not form.escaped:
@@ -154,12 +164,12 @@ def _lines(path: Path, form: Form, raw: list[str] | None) -> Iterator[str]:
         for line in lines:
             if raw is not None:
                 raw.append(line)
-            # Other backslashes are text.
+            # A backslash before another backslash is dropped; any other is text.
             yield ESCAPE.sub(lambda found: ESCAPED_QUOTE if found[1] == '"' else "\\", line) if form.escaped else line
 
 
 def find_form(path: Path) -> Form:
-    """Find separator and quotes of a file."""
+    """Find out the separator of a file and how quotes are written inside quotes."""
     best, form = (0.0, 0), Form(",")
     for separator in SEPARATORS:
         found = max(_regularity(path, Form(separator, escaped)) for escaped in (False, True))
@@ -170,13 +180,16 @@ def find_form(path: Path) -> Form:
     escaped = Form(form.separator, escaped=True)
     if _failure(path, escaped):
         return form
-    # Both may be possible where no field with such a quote is in quotes.
+    # If both ways to write quotes are possible, a doubled quote somewhere decides.
     is_doubled = any(re.search(rb'[^,;|\t\n"\\]""', block) for block in read_blocks(path))
     return form if is_doubled and _failure(path, form) is None else escaped
 
 
 def _regularity(path: Path, form: Form) -> tuple[float, int]:
-    """Part of the first rows that have as many fields as the first of all, and this number; 0 for one field."""
+    """Return the share of the first rows with as many fields as the very first, and that number of fields.
+
+    Both are 0 if the first row has only one field.
+    """
     widths = []
     with suppress(InputError):
         for record in islice(read_separated(path, form), SAMPLE_ROWS):
@@ -187,7 +200,7 @@ def _regularity(path: Path, form: Form) -> tuple[float, int]:
 
 
 def _failure(path: Path, form: Form) -> InputError | None:
-    """Read a whole file in a form; returns the error, if there is one."""
+    """Read a whole file in a form; return the error, or None if all rows have the same number of fields."""
     width = None
     try:
         for record in read_separated(path, form):

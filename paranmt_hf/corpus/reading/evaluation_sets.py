@@ -1,4 +1,4 @@
-"""All text of evaluation sets of any layout, which training data must not share with them."""
+"""Reads all text of evaluation sets in any layout, because training data must not share it with them."""
 
 from __future__ import annotations
 
@@ -23,34 +23,36 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.parquet import open_parquet
 
-# The label before a question of TREC.
+# The label before a question of TREC, such as `NUM:dist `.
 _TREC_LABEL = re.compile(r"\A[A-Z]+:\w+ (?=\S)")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True)
 class EvaluationSentences:
-    """The text of evaluation sets."""
+    """The distinct texts of evaluation sets, and the files they are from."""
 
-    texts: list[str]  # Each distinct text once, in order
-    sets: list[str]  # The first file that each text is in [text], by its path from the given folder on
-    files: dict[str, int]  # Number of texts, copies included, of each file that was read
-    unread: dict[str, str]  # Why other files were not read
+    texts: list[str]  # The distinct texts, sorted
+    sets: list[str]  # For each text [text] the first file that has it, as a path that begins with the given folder
+    files: dict[str, int]  # Number of texts in each file that was read, repeated ones included
+    unread: dict[str, str]  # For each other file the reason why it was not read
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of the texts."""
+        """SHA-256 of all texts, in hexadecimal."""
         return hashlib.sha256("\n".join(self.texts).encode("utf8", "surrogatepass")).hexdigest()
 
 
 def read_sentences(*folders: str | Path) -> EvaluationSentences:
-    """Read every text field of every file in some folders, the folders below them included.
+    """Read every text in every file of some folders and the folders below them.
 
-    Any format of docs/formats.md is read, plain or packed. Lines of text are cut at tabs; every field that holds a
-    letter is a text: sentences, but also labels and headings, which are too short to do harm. So SemEval's and
-    SentEval's STS, the STS benchmark, MR, CR, SUBJ, MPQA, SST, TREC, MRPC, SICK and plain text are all read alike. Of
-    Parquet, JSON and JSON lines every string is a text. Files that are not UTF-8 are read as Latin-1, as MR and CR
-    are.
+    Any format of docs/formats.md is read, plain or packed; a folder may also be a single file. Lines are cut at tabs.
+    Every field that holds a letter is a text: sentences, but also labels and headings, which are too short to do harm.
+    In Parquet, JSON and JSON lines every string is a text. Files that are not UTF-8 are read as Latin-1. So STS of
+    SemEval and SentEval, the STS benchmark, MR, CR, SUBJ, MPQA, SST, TREC, MRPC and SICK need no layouts of their own.
+
+    Raises:
+        InputError: If a folder does not exist, or no file in it can be read.
     """
     texts: dict[str, str] = {}
     files: dict[str, int] = {}
@@ -80,18 +82,22 @@ def read_sentences(*folders: str | Path) -> EvaluationSentences:
 
 
 class _UnreadError(Exception):
-    """The reason why a file is not read."""
+    """The reason why a file of evaluation sets is not read."""
 
 
 def _texts(file: Path) -> Iterator[str]:
-    """Read the texts of a file, in any order."""
+    """Read the texts of a file, in any order, with white space normalised.
+
+    Raises:
+        _UnreadError: If the file holds no data by its name, or cannot be read.
+    """
     if re.match(r"\.|(readme|license|licence|copying|changes)\b", file.name, re.IGNORECASE):
         raise _UnreadError("no data, by its name")
     if not file.is_file():
         raise _UnreadError("no file")
     try:
         for field in _fields_of(find_format(file), file):
-            # Of `NUM:dist How far is it ...` of TREC the label is left out.
+            # `NUM:dist How far is it ...` of TREC is read without its label.
             text = " ".join(_TREC_LABEL.sub("", field.strip(), count=1).split())
             if _LETTER.search(text):
                 yield text
@@ -100,10 +106,9 @@ def _texts(file: Path) -> Iterator[str]:
 
 
 def _fields_of(kind: type[Table], file: Path) -> Iterator[str]:
-    """Read the fields of a file of a format.
+    """Read all fields of a file whose format is `kind`.
 
-    Where nothing is lost by it the fields are read as they are: a line with too many or too few fields is no reason to
-    leave out a set.
+    Lines with too many or too few fields are read too where possible, because all their text counts.
     """
     if kind is ParquetTable:
         with open_parquet(file) as opened:
@@ -114,7 +119,7 @@ def _fields_of(kind: type[Table], file: Path) -> Iterator[str]:
     elif kind is CommaSeparated:
         yield from _of_records(file, find_form(file))
         if any(b"\t" in block for block in read_blocks(file)):
-            # The STS benchmark's files are TSV by the name of .csv.
+            # The files of the STS benchmark are TSV, but are named .csv.
             yield from _of_lines(file)
     elif kind is TabSeparated and has_quoted_fields(file):
         yield from _of_records(file, QUOTED_TABS)
@@ -127,7 +132,7 @@ def _fields_of(kind: type[Table], file: Path) -> Iterator[str]:
 
 
 def _content(file: Path) -> str:
-    """Read a text file, in UTF-8 or else in Latin-1."""
+    """Read a text file in UTF-8, or in Latin-1 if it is not UTF-8."""
     raw = b"".join(read_blocks(file))
     if b"\0" in raw:
         raise _UnreadError("it is not text")
@@ -135,6 +140,7 @@ def _content(file: Path) -> str:
 
 
 def _decoded(raw: bytes) -> str:
+    """Decode bytes from UTF-8, or from Latin-1 if they are not UTF-8."""
     try:
         return raw.decode("utf8")
     except UnicodeDecodeError:
@@ -142,18 +148,22 @@ def _decoded(raw: bytes) -> str:
 
 
 def _of_lines(file: Path) -> Iterator[str]:
-    """Cut lines at tabs; quotes are text, as in MRPC and the STS benchmark, which have single ones."""
+    """Read the fields of a file whose lines are cut at tabs.
+
+    Quotes are text, because MRPC and the STS benchmark have unpaired ones.
+    """
     for line in _content(file).split("\n"):
         yield from line.split("\t")
 
 
 def _of_records(file: Path, form: Form) -> Iterator[str]:
+    """Read the fields of a file with quoted fields; if its quotes are text after all, cut each line by itself."""
     try:
         for record in read_separated(file, form):
             for field in record.fields:
                 yield _decoded(field.encode(BYTES))
     except InputError:
-        # A quote that is text, as in the STS benchmark: then no field goes beyond its line.
+        # Some quote is text, as in the STS benchmark; then no field has several lines.
         for line in _content(file).split("\n"):
             try:
                 yield from next(csv.reader([line], delimiter=form.separator), [])
@@ -162,7 +172,7 @@ def _of_records(file: Path, form: Form) -> Iterator[str]:
 
 
 def _of_json(file: Path) -> Iterator[str]:
-    """Read one JSON value, on any number of lines, or one on each line."""
+    """Read all strings of a JSON file: one value on any number of lines, or one value on each line."""
     content = _content(file)
     try:
         try:
@@ -176,6 +186,7 @@ def _of_json(file: Path) -> Iterator[str]:
 
 
 def _strings(value: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON holds
+    """Return all strings inside a JSON value, those of nested objects and arrays included; keys are no texts."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):

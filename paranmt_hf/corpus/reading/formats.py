@@ -1,4 +1,4 @@
-"""All formats of tables, and the one that a file has."""
+"""All formats of files with rows, and the way to find the format of a file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from paranmt_hf.util.files import existing
 from paranmt_hf.util.packed import unpacked_name
 
 logger = logging.getLogger(__name__)
-# The first one that matches is the format of a file; any file is plain text.
+# The format of a file is the first one that matches. Plain text matches any file, so it is last.
 FORMATS: tuple[type[Table], ...] = (
     TmxTable,
     XliffTable,
@@ -40,7 +40,11 @@ FORMATS: tuple[type[Table], ...] = (
 
 
 def find_format(path: Path) -> type[Table]:
-    """Find the format of a file by its name and its first bytes; what no command reads is rejected."""
+    r"""Find the format of a file by its name and its first bytes.
+
+    Raises:
+        InputError: If the file does not exist, is in a format that no command reads, or ends lines with `\r` alone.
+    """
     existing([path])
     name, head = unpacked_name(path).lower(), first_bytes(path)
     kind = next((kind for kind in FORMATS[:-1] if kind.matches(name, head)), PlainText)
@@ -56,11 +60,11 @@ def find_format(path: Path) -> type[Table]:
 
 
 def open_table(path: str | Path, named: Collection[str] = ()) -> Table:
-    """Open a file or a folder of `Dataset.save_to_disk`.
+    """Open a file with rows, or a folder that `Dataset.save_to_disk` wrote.
 
     Args:
         path: The file or folder.
-        named: Columns that the user names. A line of TSV or CSV that has them is the line of names.
+        named: Names or numbers of columns that the user gives; if line 1 of a TSV or CSV file has them, it has names.
     """
     path = Path(path).expanduser()
     if path.is_dir():

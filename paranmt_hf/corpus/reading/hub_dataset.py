@@ -1,4 +1,4 @@
-"""Datasets on the Hub and in folders, as the library `datasets` loads them."""
+"""Datasets on the Hub and in folders, read by the library `datasets`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from paranmt_hf.hub.client import explain, fetching, is_id, split_revision
 from paranmt_hf.hub.repository import own_files
 from paranmt_hf.util.files import check_regular
 
-# Names that end so are files, not ids on the Hub: those of docs/formats.md, read or refused there.
+# A name with one of these suffixes is a file, not an id on the Hub: all suffixes of docs/formats.md.
 FILE_SUFFIXES = frozenset(
     ".bin .bz2 .csv .gz .json .jsonl .jsonlines .ndjson .parquet .po .pot .sdlxliff .sgm .sgml .tab .tar .tmx .tsv "
     ".txt .xlf .xliff .xml .xz .zip .zst".split()
@@ -26,18 +26,24 @@ FILE_SUFFIXES = frozenset(
 
 
 def is_on_hub(source: str) -> bool:
-    """Whether a source is an id on the Hub, which may contain dots, and not the name of a file that is missing."""
+    """Whether a source is the id of a dataset on the Hub, rather than a file, even one that is missing.
+
+    Ids may contain dots: `organisation/name-1.5` is one, `organisation/name.tsv` is not.
+    """
     path, name = Path(source).expanduser(), split_revision(source)[0]
     check_regular(path)
     suffix = Path(name).suffix
-    # What follows the dot of a version, as in `organisation/name-1.5`, is no ending, whatever folders are here.
-    may_end_so = suffix != "" and not suffix[1:2].isdigit()
-    is_file = suffix.lower() in FILE_SUFFIXES or (may_end_so and path.parent.is_dir())
+    # The end of a version, as in `organisation/name-1.5`, is no suffix of a file.
+    is_suffix = suffix != "" and not suffix[1:2].isdigit()
+    is_file = suffix.lower() in FILE_SUFFIXES or (is_suffix and path.parent.is_dir())
     return is_id(name) and not path.exists() and not is_file
 
 
 def split_dataset(text: str) -> tuple[str, str | None, str]:
-    """Split `ID:CONFIG:SPLIT` into its parts; existing paths and Windows drive letters stay whole."""
+    """Split `ID:CONFIG:SPLIT` into id, config (None if left out) and split (default: "train").
+
+    An existing path is an id as a whole, and the colon of a Windows drive separates nothing.
+    """
     if Path(text).expanduser().exists():
         return text, None, "train"
     drive = text[:2] if re.match(r"[A-Za-z]:[\\/]", text) else ""
@@ -47,10 +53,18 @@ def split_dataset(text: str) -> tuple[str, str | None, str]:
 
 
 class HubDataset(Reader):
-    """A dataset on the Hub, or in a local folder, read as a stream.
+    """A dataset on the Hub or in a local folder, read as a stream.
 
-    A column is a name or a path such as `translation.cs` (the layout of OPUS and WMT). The revision is resolved at the
-    first use, so that all uses of this object read the same rows.
+    The revision is resolved at the first use, so that all uses of this object read the same rows.
+
+    Args:
+        id: Id on the Hub, or folder.
+        columns: For each column of the reader the name of the column in the dataset, or a path such as
+            `translation.cs` (the layout of OPUS and WMT).
+        config: Config of the dataset; None for the default one.
+        split: Split of the dataset.
+        revision: Branch, tag or commit on the Hub; None for the main branch.
+        options: See `TextOptions`.
     """
 
     def __init__(
@@ -70,14 +84,14 @@ class HubDataset(Reader):
         self._local = Path(self.id).is_dir()
 
     def source(self) -> dict[str, object]:
-        """Return the commit on the Hub, or the hashes of the files of a folder."""
+        """Return what identifies the rows: the commit on the Hub, or the hashes of the files in the folder."""
         chosen = {"config": self.config, "split": self.split, "columns": self.paths}
         if self._local:
             return {"kind": "folder", "files": [file_identity(path) for path in self._local_files()], **chosen}
         return {"kind": "hub", "dataset": self.id, "revision": self._commit, **chosen}
 
     def column_names(self) -> list[str]:
-        """Names of the columns; of a dataset that does not say them, those of its first row."""
+        """Return the names of the columns; if the dataset does not state them, those of its first row."""
         stream = self._stream()
         return list(stream.features or next(iter(stream), {}))
 
@@ -99,29 +113,33 @@ class HubDataset(Reader):
                 rows += batch.num_rows
 
     def _stream(self) -> Any:  # noqa: ANN401 - a streamed dataset
+        """Open the split as a stream."""
         from datasets import load_dataset
 
         revision = {} if self._local else {"revision": self._commit}
         return self._load(load_dataset, split=self.split, streaming=True, **revision)
 
     def _load(self, load: Callable[..., Any], **options: object) -> Any:  # noqa: ANN401
+        """Call a function of `datasets` with id, config and options, and turn its errors into `InputError`."""
         try:
             return load(self.id, self.config, **options)
-        # What a wrong name, config, split or layout raises.
+        # A wrong name, config, split or layout raises one of these.
         except (OSError, ValueError, RuntimeError) as error:
             why = error if self._local else explain(error, self.id, "dataset", self.revision)
             raise InputError(f"{self.label}: cannot be read: {why}") from error
 
     def _local_files(self) -> list[Path]:
+        """Return the files of the split in the folder, sorted."""
         from datasets import load_dataset_builder
 
         files = own_files(Path(self.id), lambda: self._load(load_dataset_builder))
-        # A slice such as `train[:10%]` is not a key: then all files count.
+        # A slice such as `train[:10%]` is not a split of its own; then all files count.
         chosen = [files[self.split]] if self.split in files else files.values()
         return sorted(path for group in chosen for path in group)
 
     @cached_property
     def _commit(self) -> str:
+        """The commit on the Hub that the revision names, resolved once."""
         from huggingface_hub import HfApi
 
         with fetching(self.id, "dataset", self.revision):

@@ -1,4 +1,4 @@
-"""JSON: an object on each line, or an array of objects."""
+"""JSON files: an object on each line, or an array of objects."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from paranmt_hf.util.packed import find_packing
 
 EXACT = 1 << 53  # Whole numbers up to this one are exact in double precision
 Object = dict[str, Any]
-Steps = tuple[str, ...]  # The keys on the way to a value
+Steps = tuple[str, ...]  # The keys that lead to a value inside nested objects
 _OPENING, _COMMA = re.compile(r"\ufeff?\s*\[\s*(?=\S)"), re.compile(r"\s*,\s*(?=\S)")
 
 
 class JsonRow(NamedTuple):
-    """An object, and the place in the file that errors name."""
+    """One row of a JSON file."""
 
-    place: str
+    place: str  # Its place in the file for errors, such as ":12"
     values: Object
-    is_utf8: bool = True
+    is_utf8: bool = True  # Whether its bytes are UTF-8
 
 
 class JsonObjects(Table):
-    """Rows of JSON objects; subclasses differ in what is between the objects.
+    """A file of JSON objects, each of which is a row; subclasses differ in what is between the objects.
 
-    A column is a key or a path such as `translation.en`; a row without it has a null there.
+    A column is a key, or a path such as `translation.en`; a row without it has null there.
     """
 
     def __init__(self, path: Path, columns: Sequence[Steps], texts: Sequence[Steps] = ()) -> None:
@@ -48,7 +48,11 @@ class JsonObjects(Table):
 
     @classmethod
     def open(cls, path: Path, named: Collection[str] = ()) -> Table:
-        """Find the columns in the first rows."""
+        """Open a file; its columns are those of the first 1,000 rows.
+
+        Raises:
+            InputError: If there are no rows, or one object holds them all.
+        """
         rows = list(islice(cls(path, []).objects(), 1000))
         if not rows:
             raise InputError(f"{path}: expected rows, but there are none", path=path)
@@ -80,14 +84,26 @@ class JsonObjects(Table):
             first += len(some)
 
     def wanted(self, columns: Sequence[str], numbers: Collection[str]) -> list[tuple[Steps, bool]]:
-        """The keys on the way to each column, and whether it holds numbers."""
+        """Return for each column the keys that lead to it, and whether it may hold numbers."""
         return [(self.columns[self.position(column)], column in numbers) for column in columns]
 
     def values(self, rows: Sequence[JsonRow], wanted: Sequence[tuple[Steps, bool]]) -> list[pa.Array]:
-        """Values of the columns that are `wanted`, each with whether it holds numbers."""
+        """Return the values of some columns.
+
+        Args:
+            rows: The rows.
+            wanted: The columns, as `wanted` gives them.
+
+        Returns:
+            For each column its values [row]: text as bytes, or numbers if it may hold them and no value is text.
+
+        Raises:
+            InputError: If a value has another type.
+        """
         return [self._column(rows, steps, is_number=is_number) for steps, is_number in wanted]
 
     def _column(self, rows: Sequence[JsonRow], steps: Steps, *, is_number: bool) -> pa.Array:
+        """Return the values [row] of one column; see `values`."""
         expected, kinds = ("a number", (str, int, float)) if is_number else ("text", (str,))
         found: list[Any] = []
         for row in rows:
@@ -109,7 +125,7 @@ class JsonObjects(Table):
 
 
 class JsonLines(JsonObjects):
-    """JSON objects, one on each line; an empty line is a row without any value."""
+    """A file with one JSON object on each line; an empty line is a row without any value."""
 
     format = "JSON lines"
 
@@ -123,7 +139,7 @@ class JsonLines(JsonObjects):
         try:
             return isinstance(json.loads(line), dict)
         except (ValueError, RecursionError):
-            # One that is longer than the head of a file may be cut.
+            # A long line may fail to parse only because the head of the file ends inside it.
             return len(line) > 1 << 15
 
     def objects(self) -> Iterator[JsonRow]:
@@ -144,6 +160,7 @@ class JsonLines(JsonObjects):
             first += lines
 
     def _rows(self, block: bytes, first: int) -> Iterator[JsonRow]:
+        """Read the rows of a block of lines, the first of which has the number `first`."""
         for number, line in enumerate(block.split(b"\n")[:-1], first):
             yield _parse(line, self.path, f":{number}")
 
@@ -152,7 +169,7 @@ class JsonLines(JsonObjects):
 
 
 class JsonArray(JsonObjects):
-    """A JSON array of objects; its elements are read one after the other."""
+    """A file with one JSON array of objects, which are read one after the other."""
 
     format = "JSON array"
 
@@ -181,53 +198,63 @@ class JsonArray(JsonObjects):
             file.write(b"\n]\n" if "\n" in opening else b"]\n")
 
     def _elements(self) -> Iterator[tuple[int, str, str, Object]]:
-        """Read the elements: number of the first line, from 1, what is before the element, its text, its values."""
+        """Read the elements of the array.
+
+        Yields:
+            Number of the line in which the element begins, from 1; the text between it and the one before; its own
+            text; its values.
+        """
         decoder = codecs.getincrementaldecoder("utf8")("surrogateescape")
         blocks = map(decoder.decode, unpacked(self.path))
-        text, at, line, before = next(blocks, ""), 0, 1, _OPENING
+        text, position, line, before = next(blocks, ""), 0, 1, _OPENING
         decode = json.JSONDecoder().raw_decode
         while True:
-            start, reason = before.match(text, at), "expected a comma or the end of the array"
-            begin = start.end() if start else at
+            start, reason = before.match(text, position), "expected a comma or the end of the array"
+            begin = start.end() if start else position
             try:
-                values, end = decode(text, begin) if start else (None, at)
+                values, end = decode(text, begin) if start else (None, position)
             except (ValueError, RecursionError) as error:
                 start, reason = None, str(error)
             if start is None:
                 # An element may continue in the next block.
                 if more := next(blocks, ""):
-                    text, at = text[at:] + more, 0
+                    text, position = text[position:] + more, 0
                     continue
-                rest = text[at:]
+                rest = text[position:]
                 if re.fullmatch(r"\s*\]\s*", rest if before is _COMMA else rest.lstrip("\ufeff \t\r\n")[1:]):
                     return
-                line += text.count("\n", at, begin)
+                line += text.count("\n", position, begin)
                 raise InputError(
                     f"{self.path}:{line}: this JSON array cannot be read on from here ({reason}); correct the file, "
                     "or write it again",
                     path=self.path,
                 )
-            line += text.count("\n", at, begin)
+            line += text.count("\n", position, begin)
             if not isinstance(values, dict):
                 raise InputError(
                     f"{self.path}:{line}: expected an array of objects, found {text[begin:end][:60]}; write each row "
                     'as an object, such as {"text": "A dog runs."}',
                     path=self.path,
                 )
-            yield line, text[at:begin], text[begin:end], values
+            yield line, text[position:begin], text[begin:end], values
             line += text.count("\n", begin, end)
-            at, before = end, _COMMA
+            position, before = end, _COMMA
 
 
 def _bytes(text: str) -> bytes:
+    """Encode text in UTF-8; bytes of the file that were not UTF-8 stay as they were."""
     return text.encode("utf8", "surrogateescape")
 
 
 def _read_by_arrow(block: bytes, wanted: Sequence[tuple[Steps, bool]]) -> list[pa.Array] | None:
-    """Read columns of whole lines ten times as fast as Python does; None for what Arrow does not read.
+    """Read columns from whole lines of JSON, ten times as fast as Python does; None if Arrow cannot read the lines.
 
-    That is JSON that is broken, and also half a surrogate pair, a key that comes twice, a number that is text, or one
-    of more than 53 bits, which may be exact.
+    That is so if the JSON is broken, has half a surrogate pair, a key twice in an object, or a number that is text. It
+    is so too for a number of more than 53 bits, which in double precision may not be exact.
+
+    Args:
+        block: The lines.
+        wanted: For each column the keys that lead to it, and whether it may hold numbers.
     """
     fields: dict[str, Any] = {}
     for steps, is_number in wanted:
@@ -253,7 +280,7 @@ def _read_by_arrow(block: bytes, wanted: Sequence[tuple[Steps, bool]]) -> list[p
 
 
 def _as_double(value: float) -> float:
-    """The nearest number in double precision; infinite for a whole one that is larger than all of these."""
+    """Return the nearest number in double precision; infinity for a whole number beyond all of these."""
     try:
         return float(value)
     except OverflowError:
@@ -261,21 +288,21 @@ def _as_double(value: float) -> float:
 
 
 def _numbers(values: Sequence[float | None]) -> pa.Array:
-    """Numbers in double precision, unless whole ones of 64 bits are exact only as such."""
+    """Return numbers as an array in double precision; as int64 if they are whole and too large to be exact in it."""
     known = [value for value in values if value is not None]
-    # True and false are of a type of their own.
+    # The type is compared because True and False are instances of `int` too.
     if all(type(value) is int for value in known) and EXACT < max(map(abs, known), default=0) < 1 << 63:
         return pa.array(values, pa.int64())
     return pa.array([None if value is None else _as_double(value) for value in values], pa.float64())
 
 
 def _types(fields: dict[str, Any]) -> list[tuple[str, pa.DataType]]:
-    """Types of fields, of which those of objects are structs."""
+    """Return the types of fields for Arrow; a nested dictionary of fields becomes a struct."""
     return [(name, pa.struct(_types(kind)) if isinstance(kind, dict) else kind) for name, kind in fields.items()]
 
 
 def _holds_rows(values: Object) -> bool:
-    """Whether an object holds rows, as `{"data": [...]}` does, and the columns or rows that pandas writes."""
+    """Whether an object holds all rows, as `{"data": [...]}` does, or what pandas writes by default."""
     for value in (values, *values.values()):
         if isinstance(value, list) and value and isinstance(value[0], dict | list):
             return True
@@ -285,12 +312,16 @@ def _holds_rows(values: Object) -> bool:
 
 
 def _parse(line: bytes, path: Path, place: str) -> JsonRow:
-    """Read a line; an empty one has no values."""
+    """Read one line as a row; an empty line has no values.
+
+    Raises:
+        InputError: If the line is no JSON object.
+    """
     is_utf8 = True
     try:
         text = line.decode("utf8")
     except UnicodeDecodeError:
-        # These bytes stay as they are, and the reader counts the row.
+        # The bytes are kept as they are, so that the reader drops and counts the row.
         text, is_utf8 = line.decode("utf8", "surrogateescape"), False
     try:
         values = json.loads(text) if text.strip() else {}
@@ -310,9 +341,9 @@ def _parse(line: bytes, path: Path, place: str) -> JsonRow:
 
 
 def leaves(values: Object, before: Steps = ()) -> Iterator[tuple[Steps, object]]:
-    """Values of an object and of the objects inside it, such as that of `translation.en`."""
+    """Return the values in an object and in the objects inside it, each with the keys that lead to it."""
     for name, value in values.items():
-        # Objects that are deeper inside have no columns.
+        # The keys of objects nested more than 20 deep have no columns of their own.
         if isinstance(value, dict) and len(before) < 20:
             yield from leaves(value, (*before, name))
         else:
@@ -320,7 +351,7 @@ def leaves(values: Object, before: Steps = ()) -> Iterator[tuple[Steps, object]]
 
 
 def value_of(values: Object, steps: Steps) -> object:
-    """Find a value; None if there is none."""
+    """Return the value to which some keys lead; None if there is none."""
     found: object = values
     for step in steps:
         if not isinstance(found, dict):
@@ -330,9 +361,10 @@ def value_of(values: Object, steps: Steps) -> object:
 
 
 def as_utf8(text: str, *, is_utf8: bool = True) -> bytes:
-    """Encode text of JSON in UTF-8.
+    """Encode text from JSON in UTF-8.
 
-    Half a surrogate pair, which JSON can spell, becomes U+FFFD; bytes of a file that `is_utf8` not are as they were.
+    Half a surrogate pair, which JSON can spell, becomes U+FFFD. If `is_utf8` is False, the line of the file was not
+    UTF-8, and its bytes are restored as they were.
     """
     try:
         return text.encode("utf8", "strict" if is_utf8 else "surrogateescape")
@@ -341,5 +373,6 @@ def as_utf8(text: str, *, is_utf8: bool = True) -> bytes:
 
 
 def _shown(value: object) -> str:
+    """Describe a value in an error: text and numbers as JSON, cut at 60 characters, others by their type."""
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, str | int | float) else type(value).__name__
     return text if len(text) <= 60 else f"{text[:60]}…"

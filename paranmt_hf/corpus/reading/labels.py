@@ -21,16 +21,23 @@ LABEL = "label"
 Wanted = Literal["1", "0", "any"]
 UNLABELLED = "without a label"
 # The start of a name that says that two sentences are not paraphrases, such as `not_equivalent`.
-_DENIES = re.compile(r"not|non|no\b|no_|un|dis|different|negative|false", re.IGNORECASE)
+_NEGATIVE_NAME = re.compile(r"not|non|no\b|no_|un|dis|different|negative|false", re.IGNORECASE)
 # pandas writes a column of 0, 1 and missing values as floats, and True and False as words.
-_WORDS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
+_LABEL_OF_TEXT = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
 
 
 def paraphrase_labels(column: pa.Array, where: str, first: int, path: Path | None = None) -> pa.Array:
-    """Read labels [pair] of a file: 0 and 1 as numbers or text, or false and true; returns int32.
+    """Read the labels [pair] of a file as int32: 1 for a paraphrase, 0 for another pair, null if missing or empty.
 
-    A missing value, NaN and empty text are null. Any other value is refused; `where`, followed by the number of the
-    row, counted from `first`, is its place, and `path` the file.
+    Args:
+        column: The labels as numbers (NaN is missing), booleans, or text ("0", "1", "0.0", "1.0", "false" or "true",
+            in any case).
+        where: Place of the rows in the file, for errors; the number of a row follows it.
+        first: Number of the first row.
+        path: The file, for errors.
+
+    Raises:
+        InputError: If there is any other value.
     """
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -43,14 +50,14 @@ def paraphrase_labels(column: pa.Array, where: str, first: int, path: Path | Non
         index = pc.index_in(numbers, pa.array([0.0, 1.0]))
         labels = pa.array([0, 1], pa.int32()).take(index)
     else:
-        # Values of types other than text, as the text of each.
+        # Values that are neither numbers nor text, such as Python objects in JSON, are compared as text.
         if column.type not in TEXTS:
             values = [None if value is None else str(value).encode() for value in column.to_pylist()]
             column = pa.array(values, pa.binary())
         text = pc.utf8_lower(pc.utf8_trim_whitespace(decode(column.cast(pa.binary()))))
         missing = pc.or_kleene(column.is_null(), pc.equal(text, ""))
-        index = pc.index_in(text, pa.array(list(_WORDS)))
-        labels = pa.array(list(_WORDS.values()), pa.int32()).take(index)
+        index = pc.index_in(text, pa.array(list(_LABEL_OF_TEXT)))
+        labels = pa.array(list(_LABEL_OF_TEXT.values()), pa.int32()).take(index)
     wrong = pc.and_(labels.is_null(), pc.invert(pc.fill_null(missing, False)))
     refuse_row(
         wrong,
@@ -66,11 +73,17 @@ def paraphrase_labels(column: pa.Array, where: str, first: int, path: Path | Non
 
 
 def check_label_names(names: Sequence[str] | None, column: str, source: str | Path) -> None:
-    """Reject labels unless their names [label] say that 1 means a paraphrase: those of RTE say the opposite.
+    """Reject label names unless label 1 means a paraphrase; in RTE, for example, 1 means "not entailment".
 
-    Labels without names, None, are taken as they are. `source` is the file, or what to call a dataset on the Hub.
+    Args:
+        names: Names [label] of the labels 0, 1, ...; None if they have none, which is accepted.
+        column: Name of the column of labels, for errors.
+        source: The file, or the description of a dataset on the Hub, for errors.
     """
-    if names is None or (len(names) == 2 and (_DENIES.match(names[0]) or not _DENIES.match(names[1]))):
+    if names is None:
+        return
+    # Two names are right if that of 0 is negative, or neither is.
+    if len(names) == 2 and (_NEGATIVE_NAME.match(names[0]) or not _NEGATIVE_NAME.match(names[1])):
         return
     listed = ", ".join(f"{label} is {name!r}" for label, name in enumerate(names))
     raise InputError(
@@ -82,7 +95,7 @@ def check_label_names(names: Sequence[str] | None, column: str, source: str | Pa
 
 
 def unwanted_labels(labels: pa.Array, wanted: Wanted) -> dict[str, np.ndarray]:
-    """Mark the pairs [pair] that do not have the `wanted` label, by reason."""
+    """Return masks [pair] of the pairs without the `wanted` label, by the reason to drop them."""
     if wanted == "any":
         return {}
     reason = "labelled as paraphrases" if wanted == "0" else "labelled as no paraphrases"

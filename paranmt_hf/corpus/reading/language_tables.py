@@ -1,4 +1,4 @@
-"""`LanguageTable`: translation units, whose columns are languages: TMX, XLIFF, PO, and the XML and SGML of WMT."""
+"""`LanguageTable`: files of translations with a column for each language: TMX, XLIFF, PO, and XML and SGML of WMT."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table
 from paranmt_hf.corpus.reading.xml_stream import root_of
 from paranmt_hf.errors import InputError
 
-# The texts of a translation unit by language: several where a unit has several translations into one language.
+# The texts of a translation unit, by language. A language has several texts if the unit has alternative translations.
 Unit = Mapping[str, Sequence[str]]
 
 
 class LanguageTable(Table):
-    """Translation units, each with texts in some languages; the names of the columns are the languages.
+    """A file of translation units, each with texts in some languages; the names of the columns are the languages.
 
-    A unit is a row, with null for a language that it lacks. A unit with several texts of a language is a row for each
-    of them, next to each text of the other languages that are read.
+    A unit is a row, with null for a language that it lacks. If it has several texts of a language, every combination
+    with the texts of the other languages that are read is a row.
 
     Attributes:
-        content: What the files must have to be read, for people.
-        root: Name of the root element of the files, if they are XML.
-        source_language: The language that the file says was translated into the others; None if it does not say.
+        content: What a file must have to be read, for error messages.
+        root: Name of the root element of the file, if it is XML.
+        source_language: The language that the others are translated from, as the file states; None if it does not.
     """
 
     languages: ClassVar[bool] = True
@@ -51,31 +51,39 @@ class LanguageTable(Table):
 
     @abstractmethod
     def find_languages(self) -> tuple[Sequence[str], str | None]:
-        """Find the languages of the file at `path`, none if it lacks `content`, and that of the source."""
+        """Find the languages of the file, and its source language, None if it does not state one.
+
+        There are no languages if the file lacks what `content` describes.
+        """
 
     @abstractmethod
     def units(self) -> Iterator[Unit]:
-        """Read the translation units; languages are those of `names`."""
+        """Read the translation units; their languages are spelt as in `names`."""
 
     def has(self, column: str) -> bool:
         return bool(self._columns_of(column)) or super().has(column)
 
     def position(self, column: str, option: str | None = "columns") -> int:
-        """Find a language, in any case: `cs`, `cs-CZ` or `cs_CZ`; `cs` finds `cs-CZ` if that is the only one."""
+        """Find the column of a language, and return its index from 0.
+
+        Case, and whether a hyphen or an underscore is written, do not matter: `cs_cz` finds `cs-CZ`. `cs` finds it too
+        if no other column is Czech.
+        """
         found = self._columns_of(column)
         if not found:
             return super().position(column, option)
         exact = [name for name in found if plain_code(name) == plain_code(column)]
         if not exact and len(found) > 1:
-            raise self._several(column, found, option)
+            raise self._ambiguous(column, found, option)
         return self.names.index((exact or found)[0])
 
     def _columns_of(self, language: str) -> list[str]:
-        """The columns of a language, with those of a country: `en`, `en-US` and `en-GB` of `en`."""
+        """Find all columns of a language, those of its countries included: `en` finds `en`, `en-US` and `en-GB`."""
         code = plain_code(language)
         return [name for name in self.names if f"{plain_code(name)}-".startswith(f"{code}-")]
 
-    def _several(self, language: str, names: Sequence[str], option: str | None = "columns") -> InputError:
+    def _ambiguous(self, language: str, names: Sequence[str], option: str | None = "columns") -> InputError:
+        """Make the error for a language that several columns have."""
         return InputError(
             f"{self.path} has several columns of the language {language!r}: {', '.join(names)}; name one of them with "
             f"`{option}`",
@@ -84,7 +92,13 @@ class LanguageTable(Table):
         )
 
     def pair_of(self, language: str) -> tuple[str, str]:
-        """Choose the columns of a bitext: the foreign one, and that in `language` (ISO 639-1)."""
+        """Choose the columns of a bitext: the foreign one, and the one in `language` (ISO 639-1).
+
+        The foreign one is the source language that the file states, else the only other column.
+
+        Raises:
+            InputError: If there is no column in `language`, or a choice between several columns.
+        """
         if not self._columns_of(language):
             raise InputError(
                 f"{self.path} has no texts in {language}, the `language` of the corpus; its columns are "
@@ -97,9 +111,9 @@ class LanguageTable(Table):
         others = [name for name in self.names if name != reference]
         source = self.source_language if self.source_language in others else next(iter(others), reference)
         for chosen in (reference, source):
-            # The rows of `en-US` would be lost next to `en`.
-            if len(several := self._columns_of(chosen)) > 1:
-                raise self._several(chosen, several)
+            # If there are `en` and `en-US`, the rows of one of them would be lost.
+            if len(columns := self._columns_of(chosen)) > 1:
+                raise self._ambiguous(chosen, columns)
         if len(others) != 1 and self.source_language not in others:
             found = ", ".join(others) or "none"
             raise InputError(
@@ -121,5 +135,5 @@ class LanguageTable(Table):
 
 
 def plain_code(language: str) -> str:
-    """The code of a language in lower case with hyphens: `pt_BR` is `pt-br`."""
+    """Return the code of a language in lower case with hyphens, such as `pt-br` for `pt_BR`."""
     return language.strip().replace("_", "-").lower()

@@ -1,4 +1,4 @@
-"""Files as blocks of bytes and as lines, unpacked if they are packed; no Python object per line."""
+"""Files read as blocks of bytes or as lines, unpacked if they are packed, without a Python object for each line."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.packed import DAMAGED, find_packing, open_packed
 
 BLOCK_BYTES = 1 << 20
-HEAD_BYTES = 1 << 16  # The beginning of a file that shows its format
+HEAD_BYTES = 1 << 16  # Number of bytes at the beginning of a file by which its format is found
 MAX_LINE_BYTES = 1 << 26  # A longer line is not a sentence: the file has other line ends, or is not text
-# Marks at the start of other encodings; that of UTF-32 begins with that of UTF-16.
+# Byte order marks of encodings that are not read. The mark of UTF-32 begins with that of UTF-16, so it comes first.
 OTHER_MARKS = {
     codecs.BOM_UTF32_LE: "UTF-32",
     codecs.BOM_UTF32_BE: "UTF-32",
@@ -26,7 +26,11 @@ OTHER_MARKS = {
 
 
 def unpacked(path: Path, size: int | None = None) -> Iterator[bytes]:
-    """Read the bytes of a file in blocks of some `size`, by default `BLOCK_BYTES`, unpacked if it is packed."""
+    """Read a file in blocks of `size` bytes (default: `BLOCK_BYTES`), unpacked if it is packed.
+
+    Raises:
+        InputError: If a packed file is cut off or damaged.
+    """
     try:
         with open_packed(path) as file:
             while block := file.read(size or BLOCK_BYTES):
@@ -38,7 +42,7 @@ def unpacked(path: Path, size: int | None = None) -> Iterator[bytes]:
 
 
 def first_bytes(path: Path) -> bytes:
-    """Read the beginning of a file, `HEAD_BYTES` or the whole file, unpacked."""
+    """Read the first `HEAD_BYTES` bytes of a file, or all if it is shorter, unpacked if it is packed."""
     head = b""
     for block in unpacked(path):
         head += block
@@ -48,9 +52,12 @@ def first_bytes(path: Path) -> bytes:
 
 
 def read_blocks(path: Path) -> Iterator[bytes]:
-    r"""Read whole lines, about `BLOCK_BYTES` at a time; the last byte of each block is `\n`.
+    r"""Read a text file in blocks of whole lines, each of about `BLOCK_BYTES`; every block ends with `\n`.
 
-    Lines end at `\n` alone. Packed files are unpacked; a byte order mark at the start is left out.
+    Lines end at `\n` alone. Packed files are unpacked, and a byte order mark at the start is left out.
+
+    Raises:
+        InputError: If the file is empty, a line has more than `MAX_LINE_BYTES`, or the file is in UTF-16 or UTF-32.
     """
     lines = held = 0
     pending: list[bytes] = []
@@ -78,9 +85,9 @@ def read_blocks(path: Path) -> Iterator[bytes]:
 
 
 def without_mark(start: bytes, path: Path) -> bytes:
-    """Remove the byte order mark from the start of a file; reject those of encodings other than UTF-8."""
+    """Remove a UTF-8 byte order mark from the first bytes of a file; reject the marks of other encodings."""
     for mark, encoding in OTHER_MARKS.items():
-        # Read as UTF-8, English in UTF-16 is letters with a zero byte between them, and no error.
+        # Without this check, English text in UTF-16 would be read as letters with zero bytes between them.
         if start.startswith(mark):
             raise InputError(
                 f"{path}: expected text in UTF-8, but its first bytes are those of {encoding}; convert it, such as "
@@ -91,21 +98,36 @@ def without_mark(start: bytes, path: Path) -> bytes:
 
 
 def split_lines(block: bytes) -> pa.Array:
-    """Split a block of whole lines, less than 2 GiB, into lines (binary, without their ends)."""
+    """Split a block of whole lines, less than 2 GiB, into an array of lines [line], binary, without their ends."""
     return pc.split_pattern(pa.array([block[:-1]], pa.binary()), b"\n").flatten()
 
 
 def write_rows(source: Path, out: Path, rows: Iterable[bytes], kept: np.ndarray, *, names: bytes = b"") -> None:
-    """Write the rows that are `kept`, booleans [row], after a line of `names`, packed as `source` is."""
-    packing, left = find_packing(source), iter(kept.tolist())
+    """Write some rows of a file into a new file, packed as `source` is.
+
+    Args:
+        source: The file that the rows are from.
+        out: The new file.
+        rows: The rows as bytes, with their ends.
+        kept: Booleans [row] that say which rows are written.
+        names: Line with the names of the columns, which is written first; empty if there is none.
+    """
+    packing, is_kept = find_packing(source), iter(kept.tolist())
     with out.open("wb") if packing is None else packing.create(out) as file:
         file.write(names)
         for row in rows:
-            if next(left, False):
+            if next(is_kept, False):
                 file.write(row)
 
 
 def write_lines(source: Path, out: Path, kept: np.ndarray, *, names: bool = False) -> None:
-    """Write the lines that are `kept`, booleans [line], after the first line if it has `names`; see `write_rows`."""
+    """Write some lines of a file into a new file, packed as `source` is.
+
+    Args:
+        source: The file.
+        out: The new file.
+        kept: Booleans [line] that say which lines are written.
+        names: Whether the first line has names of columns; it is written too, and does not count as a line.
+    """
     lines = (line + b"\n" for block in read_blocks(source) for line in block.split(b"\n")[:-1])
     write_rows(source, out, lines, kept, names=next(lines) if names else b"")

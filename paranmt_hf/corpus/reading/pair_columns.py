@@ -1,4 +1,4 @@
-"""Which columns of a file are the sides of pairs, their label and their scores: by the user, or by their names."""
+"""Finds the columns of a file that are the sides, the label and the scores of pairs: as the user says, or by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from paranmt_hf.corpus.release.schema import ADDED, SIDES, describe_missing
 from paranmt_hf.errors import InputError
 
 logger = logging.getLogger(__name__)
-# Names that well-known files of pairs use, for the advice on which columns to name.
+# Names of the two sides in well-known files of pairs; errors propose them to the user.
 USUAL_SIDES = (
     ("sentence1", "sentence2"),
     ("sentence_A", "sentence_B"),
@@ -25,18 +25,19 @@ USUAL_SIDES = (
     ("anchor", "positive"),
     ("source", "target"),
 )
-# In lower case, without `_` and spaces; advice names the first that a file has.
+# Names of columns of labels in lower case, without `_` and spaces; errors propose the first that a file has.
 USUAL_LABELS = (LABEL, "labels", "quality", "isduplicate", "duplicate", "isparaphrase", "goldlabel", "noisylabel")
 
 
 @dataclass(frozen=True)
 class WantedColumns:
-    """Which columns of pairs are read.
+    """Which columns of files of pairs are read.
 
     Attributes:
-        given: Names of columns in files that are not corpora: `reference`, `translation`, `label`, `para_score`.
-        numbers: Columns whose ranges select pairs.
-        everything: Whether the other columns of corpora and Parquet files are read too.
+        given: Name or number that the user gives for the column of `reference`, `translation`, `label` or
+            `para_score`; used for files that are not corpora.
+        numbers: Columns of numbers whose ranges select pairs.
+        everything: Whether all other columns of corpora and Parquet files are read too.
     """
 
     given: Mapping[str, str] = field(default_factory=dict)
@@ -44,7 +45,10 @@ class WantedColumns:
     everything: bool = False
 
     def among(self, names: Collection[str]) -> dict[str, str]:
-        """Find the columns that are read: our names, and those in a file with some `names`, which may lack them."""
+        """Return the columns to read from a file with the columns `names`: our name of each, and its name in the file.
+
+        The file need not have all of them.
+        """
         columns = {name: name for name in (*SIDES, *self.numbers)}
         columns |= {name: theirs for name, theirs in self.given.items() if name in (*SIDES, LABEL, *self.numbers)}
         if LABEL in names and LABEL not in columns and LABEL not in columns.values():
@@ -53,9 +57,17 @@ class WantedColumns:
 
 
 def pair_columns(table: Table, wanted: WantedColumns) -> dict[str, str]:
-    """Find the columns of pairs that are read from a table: our names, and the names or numbers in the table.
+    """Return the columns of pairs to read from a file: our name of each, and its name or number in the file.
 
-    The sides of a table without names are its first two columns, unless the user names others.
+    If neither the file nor the user gives names, the first two columns are the sides. A warning is logged if another
+    column seems to hold labels that are not read.
+
+    Args:
+        table: The file.
+        wanted: Which columns are wanted.
+
+    Raises:
+        InputError: If a column is missing, or the user must say which columns are the sides or the labels.
     """
     if table.languages and not wanted.given:
         raise InputError(
@@ -75,7 +87,7 @@ def pair_columns(table: Table, wanted: WantedColumns) -> dict[str, str]:
         wanted = replace(wanted, given=dict(zip(SIDES, "12", strict=True)))
     columns = wanted.among(table.names)
     if table.languages:
-        # `en-US`, `en/A` and `en/B` are one language.
+        # `en-US`, `en/A` and `en/B` are all English.
         sides = [table.names[table.position(columns[side])] for side in SIDES]
         languages = {plain_code(name).split("/")[0].split("-")[0] for name in sides}
         if sides[0] == sides[1] or len(languages) > 1:
@@ -103,7 +115,15 @@ def pair_columns(table: Table, wanted: WantedColumns) -> dict[str, str]:
 
 
 def unnamed_labels(table: Table, read: Collection[str]) -> list[str]:
-    """Find the columns without a name that are not `read` and seem to hold labels: 0 and 1 alone in the first rows."""
+    """Find the columns of a file without names that seem to hold labels, because their first rows have only 0 and 1.
+
+    Args:
+        table: The file.
+        read: Numbers of the columns that are read otherwise, and are not looked at.
+
+    Returns:
+        Numbers of the columns, from 1.
+    """
     others = [str(number) for number in range(1, table.width + 1) if str(number) not in read]
     piece = next(iter(table.pieces(others)), None) if others else None
     columns = [] if piece is None else zip(others, piece.columns, strict=True)
@@ -111,7 +131,13 @@ def unnamed_labels(table: Table, read: Collection[str]) -> list[str]:
 
 
 def unknown_columns(source: Path | str, names: Sequence[str], missing: Sequence[str]) -> InputError:
-    """Make the error of a file or dataset without the columns of pairs; it says which to name, and how."""
+    """Make the error about a file without the columns of pairs; it proposes what to give as `columns`.
+
+    Args:
+        source: The file, or the id of a dataset.
+        names: Names of the columns that it has.
+        missing: Names of the columns that it lacks.
+    """
     others = names if len(names) == len(SIDES) else ("NAME", "NAME")
     sides = next((usual for usual in USUAL_SIDES if set(usual) <= set(names)), others)
     columns = dict(zip(SIDES, sides, strict=True))
@@ -128,13 +154,13 @@ def unknown_columns(source: Path | str, names: Sequence[str], missing: Sequence[
 
 
 def _advice(source: Path | str) -> str:
-    """Advice for commands whose `columns`, if there are any, are not those of pairs."""
+    """Return the advice for commands without an option for the columns of pairs."""
     made = f"`paranmt import {shlex.quote(str(source))}` makes" if isinstance(source, Path) else "you make"
     return f"Commands without such an option read the corpus that {made} with it"
 
 
 def missing_columns(path: Path, missing: Sequence[str]) -> InputError:
-    """Make the error of a file without columns that an option needs."""
+    """Make the error about a file that lacks columns an option needs, such as scores."""
     text = describe_missing(path, missing)
     if not set(missing) & set(ADDED):
         text += "; score it first (`paranmt import`), or leave out the option, if you gave one"
@@ -142,13 +168,13 @@ def missing_columns(path: Path, missing: Sequence[str]) -> InputError:
 
 
 def usual_labels(names: Sequence[str]) -> list[str]:
-    """Find the columns whose names are usually those of labels, in any spelling: `Label`, `isDuplicate`."""
+    """Return the columns whose names are usual for labels, in any spelling, such as `Label` or `isDuplicate`."""
     spelt = {name.lower().replace("_", "").replace(" ", ""): name for name in names}
     return [spelt[usual] for usual in USUAL_LABELS if usual in spelt]
 
 
 def check_given(columns: Mapping[str, str] | None) -> dict[str, str]:
-    """Check the names of columns that a person gave."""
+    """Return the columns that the user gives, after checking that they are known and each column is named once."""
     given = dict(columns or {})
     check_names(given, [*SIDES, LABEL, "para_score"])
     if len(set(given.values())) < len(given):
@@ -158,6 +184,6 @@ def check_given(columns: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def check_names(columns: Collection[str], known: Collection[str]) -> None:
-    """Reject names of columns that a command does not know."""
+    """Reject columns that a command does not read; `known` are those that it reads."""
     if unknown := sorted(set(columns) - set(known)):
         raise InputError(f"`columns` can name {', '.join(known)}, not {', '.join(unknown)}", option="columns")

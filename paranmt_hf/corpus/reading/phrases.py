@@ -1,4 +1,4 @@
-"""Lists of words and phrases with their paraphrases, and the files of PPDB, as pairs."""
+"""Files of PPDB, and lists of words and phrases with their paraphrases, read as pairs."""
 
 from __future__ import annotations
 
@@ -23,21 +23,34 @@ from paranmt_hf.util.files import decode_line, existing
 
 @dataclass(frozen=True)
 class Lines:
-    """Consecutive lines [line] of a file, string, without their ends; `first` is the number of the first, from 1."""
+    """Consecutive lines of a file.
+
+    Attributes:
+        text: The lines [line], string, without line ends.
+        path: The file.
+        first: Number of the first line, from 1.
+    """
 
     text: pa.Array
     path: Path
     first: int
 
     def refuse(self, wrong: np.ndarray | pa.Array, expected: str, found: pa.Array | None = None) -> None:
-        """Reject the first `wrong` line [line]; errors name what is `expected` and `found` [line]."""
+        """Raise an error about the first line that `wrong`, booleans [line], marks, if there is one.
+
+        The error says what is `expected`; it shows the line, or its value in `found` [line] if that is given.
+        """
         column = self.text if found is None else found
         advice = "correct the line, or get the file again"
         refuse_row(wrong, column, f"{self.path}, line ", self.first, expected, advice, path=self.path)
 
 
 def read_text_lines(path: Path) -> Iterator[Lines]:
-    r"""Read a text file, plain or packed, about a megabyte at a time; `\n` and `\r\n` end a line."""
+    r"""Read a text file, plain or packed, about a megabyte at a time; `\n` and `\r\n` end a line.
+
+    Raises:
+        InputError: If a line is not UTF-8.
+    """
     first = 1
     for block in read_blocks(path):
         raw = split_lines(block)
@@ -52,17 +65,27 @@ def read_text_lines(path: Path) -> Iterator[Lines]:
 SCORE = "ppdb_score"
 BAR, SEPARATOR = "|||", " ||| "
 FORM = "`LHS ||| phrase ||| paraphrase ||| features ||| alignment`"
+# Positions of fields in a line of PPDB, from 0.
 PHRASE, PARAPHRASE, FEATURES, ENTAILMENT = 1, 2, 3, 5
-# The label of each relation of PPDB 2.0 (Pavlick et al. 2015): 1 of paraphrases, 0 of no paraphrases;
-# `OtherRelated` is neither.
+# Label for each entailment relation of PPDB 2.0 (Pavlick et al. 2015): 1 for a paraphrase, 0 for none. `OtherRelated`
+# is neither.
 ENTAILMENTS = {"Equivalence": 1, "ForwardEntailment": 1, "ReverseEntailment": 1, "Exclusion": 0, "Independent": 0}
 
 
 def parse_rules(lines: Lines, score: str | None = None, *, labelled: bool = False) -> list[pa.Array]:
-    """Split lines of PPDB into phrase and paraphrase [line], string.
+    """Split lines of PPDB into columns [line], string.
 
-    With a `score`, the name of a feature, its values follow [line], string, null if they are `NA`; if `labelled`, the
-    labels of the entailment relations [line], `1`, `0` or null.
+    Args:
+        lines: The lines.
+        score: Name of a feature to read, such as `PPDB2.0Score`; None for none.
+        labelled: Whether the entailment relation is read.
+
+    Returns:
+        Phrases, paraphrases, then the values of the feature (null if `NA`) and the labels of the relations ("1", "0"
+        or null), if they are asked for.
+
+    Raises:
+        InputError: If a line is not one of PPDB, or lacks the feature.
     """
     fields = pc.split_pattern(lines.text, SEPARATOR)
     counts = np.asarray(pc.list_value_length(fields))
@@ -79,14 +102,14 @@ def parse_rules(lines: Lines, score: str | None = None, *, labelled: bool = Fals
         values = pc.struct_field(found, "value")
         sides.append(pc.if_else(pc.equal(values, "NA"), pa.scalar(None, pa.string()), values))
     if labelled:
-        place = pa.array(starts + ENTAILMENT, mask=counts <= ENTAILMENT)
-        relation = pc.index_in(pc.utf8_trim_whitespace(flat.take(place)), pa.array(list(ENTAILMENTS)))
+        index = pa.array(starts + ENTAILMENT, mask=counts <= ENTAILMENT)
+        relation = pc.index_in(pc.utf8_trim_whitespace(flat.take(index)), pa.array(list(ENTAILMENTS)))
         sides.append(pa.array(map(str, ENTAILMENTS.values()), pa.string()).take(relation))
     return sides
 
 
 def has_gaps(phrases: pa.Array) -> np.ndarray:
-    """Find which phrases [phrase] are patterns of a syntactic rule, with gaps such as `[NN,1]`."""
+    """Return which phrases [phrase] are patterns of a syntactic rule, with gaps such as `[NN,1]`."""
     gap = r"(?:^|\s)\[[^\[\]\s]+,\d+\](?:\s|$)"
     return np.asarray(pc.fill_null(pc.match_substring_regex(phrases, gap), False))
 
@@ -96,7 +119,14 @@ _END = re.compile(r"""\w ?[.!?]["')\u2019\u201d]*$""")
 
 
 def parse_listed(lines: Lines) -> list[pa.Array]:
-    """Pair each word with each of its paraphrases, both string [pair]; words are separated by blanks."""
+    """Split lines with a word and its paraphrases, separated by blanks, into pairs.
+
+    Returns:
+        The word and the paraphrase of each pair [pair], both string.
+
+    Raises:
+        InputError: If a line has fewer than two words, or looks like PPDB or TSV.
+    """
     lines.refuse(pc.match_substring(lines.text, BAR), f"{LISTED}, as on the first line, and not {FORM}")
     lines.refuse(pc.match_substring(lines.text, "\t"), f"{LISTED}, and no tab (`paranmt import` reads TSV files)")
     parts = pc.split_pattern(lines.text, " ")
@@ -112,11 +142,11 @@ def parse_listed(lines: Lines) -> list[pa.Array]:
 
 
 def looks_like_sentences(lines: Sequence[str]) -> bool:
-    """Whether the first lines of a file are sentences, rather than a list of words and their paraphrases.
+    """Whether the first lines of a file are sentences rather than a list of words and their paraphrases.
 
-    A line looks like a sentence if it has three words or more and one of them is repeated, or it ends with a full
-    stop, or it begins with the same word as an earlier line other than the previous one. A list has each word and
-    each paraphrase once.
+    A line of three words or more looks like a sentence if a word is repeated, if it ends with a full stop, or if it
+    begins with the same word as an earlier line other than the previous one. In a list, each word has its own line,
+    and each paraphrase comes once.
     """
     starts: set[str] = set()
     found, before = 0, ""
@@ -129,21 +159,29 @@ def looks_like_sentences(lines: Sequence[str]) -> bool:
             found += 1
         before = words[0]
         starts.add(before)
-    # Of 1,000 lines of captions and of news 75 % and more look so, also without punctuation and in lower case; of the
-    # lexical paraphrases of PPDB XL 2 % at most.
+    # Among 1,000 lines of captions or news at least 75 % look like sentences, even in lower case and without
+    # punctuation; among lexical paraphrases of PPDB XL at most 2 % do.
     return 3 * found > len(lines)
 
 
 class PhraseFiles(Reader):
-    """Files of phrase pairs, read one after the other; plain or packed.
+    """Files of phrase pairs, plain or packed, read one after the other.
 
-    Each file has one form, that of its first line: lines of PPDB, or a word and its paraphrases. Lines of PPDB that
-    are syntactic rules, with gaps (`[NP,1] 's [NN,2]`), are dropped and counted.
+    A file has the form of its first line: lines of PPDB, or words with their paraphrases. Lines of PPDB that are
+    syntactic rules, with gaps (`[NP,1] 's [NN,2]`), are dropped and counted.
 
-    The columns are `reference`, the phrase, and `translation`, its paraphrase; with a `score`, a feature such as
-    `PPDB2.0Score`, also `ppdb_score`, null if the feature is `NA`. If the first line of the first file has the
-    entailment of PPDB 2.0, also `label`, of `ENTAILMENTS`; the argument `label` says which of these are kept, by
-    default all but 0. `id` is the line of PPDB, or the pair of a list, from 0.
+    The columns are:
+
+    - `id`: number of the line of PPDB, or of the pair of a list, from 0
+    - `reference`: the phrase
+    - `translation`: its paraphrase
+    - `ppdb_score`: the feature `score`, if one is given; null if it is `NA`
+    - `label`: 1, 0 or null by `ENTAILMENTS`, if the first line of the first file has the entailment of PPDB 2.0
+
+    Args:
+        files: The files.
+        score: Feature of PPDB to read, such as `PPDB2.0Score`.
+        label: Which labelled pairs are kept: `1`, `0` or `any`; None for all except those labelled 0.
     """
 
     def __init__(self, files: Sequence[Path], *, score: str | None = None, label: Wanted | None = None) -> None:
@@ -178,7 +216,7 @@ class PhraseFiles(Reader):
             rules = None
             for lines in read_text_lines(path):
                 rules = is_rule(lines.text[0].as_py()) if rules is None else rules
-                # Text as the bytes that it was, as from every reader.
+                # Readers give text as bytes; the base class decodes it.
                 columns = [column.cast(pa.binary()) for column in self._parse(lines, rules=rules)]
                 yield Piece(columns, f"{path}, line ", lines.first)
 
@@ -199,33 +237,33 @@ class PhraseFiles(Reader):
 
 
 def first_line(path: Path) -> str:
-    """Read the first line of a text file."""
+    """Return the first line of a text file."""
     return str(next(read_text_lines(path)).text[0].as_py())
 
 
 def is_rule(line: str) -> bool:
-    """Whether a line is a PPDB rule, not an entry of a word list."""
+    """Whether a line is one of PPDB rather than an entry of a word list."""
     return BAR in line
 
 
 def is_list(path: Path) -> bool:
-    """Whether the first line of a file is a word and its paraphrases, not a rule of PPDB."""
+    """Whether the first line of a file is a word and its paraphrases rather than a line of PPDB."""
     return not is_rule(first_line(path))
 
 
 def has_entailment(path: Path) -> bool:
-    """Whether the first line of a file has the entailment relation of PPDB 2.0."""
+    """Whether the first line of a file has the field for the entailment relation of PPDB 2.0."""
     return first_line(path).count(SEPARATOR) >= ENTAILMENT
 
 
 def holds_sentences(path: Path) -> bool:
-    """Whether the first lines of a text file are single sentences, not a word list."""
+    """Whether a text file seems to hold single sentences rather than pairs of phrases, by its first 1,000 lines."""
     lines = next(read_text_lines(path)).text[:1000].to_pylist()
     return not is_rule(lines[0]) and "\t" not in lines[0] and looks_like_sentences(lines)
 
 
 def features_of(path: Path) -> list[str]:
-    """Names of the features that the first line of a file of PPDB has."""
+    """Return the names of the features in the first line of a file of PPDB; empty for a list."""
     fields = first_line(path).split(SEPARATOR)
     return [part.rpartition("=")[0] for part in "".join(fields[FEATURES : FEATURES + 1]).split() if "=" in part]
 
@@ -234,11 +272,18 @@ WordPairKey = tuple[str, str]
 
 
 def read_word_scores(path: str | Path, wanted: Collection[WordPairKey]) -> tuple[dict[WordPairKey, float], str]:
-    """Read the scores of the `wanted` word pairs (lower case) from a file of PPDB or a list, and say what they are.
+    """Read the scores of word pairs from a file of PPDB or a list.
 
-    The score of a pair is the feature `PPDB2.0Score` (Pavlick et al. 2015), else `PPDB1.0Score`; of several lines of a
-    pair (with other parts of speech) the first counts. In a list, and in a file without these features, each pair has
-    the score 1.
+    The score is the feature `PPDB2.0Score` (Pavlick et al. 2015), else `PPDB1.0Score`. In a list, or a file without
+    these features, each pair that is there has the score 1. If a pair has several lines, with different parts of
+    speech, the first counts.
+
+    Args:
+        path: The file.
+        wanted: The pairs, in lower case; other pairs are skipped.
+
+    Returns:
+        The scores of the pairs that are in the file, and a description of the scores for people.
     """
     path = Path(path).expanduser()
     features = features_of(path)

@@ -1,4 +1,4 @@
-"""Plain text: each line is a text."""
+"""Plain text files: each line is a text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TEXT = "text"
 
 
 class PlainText(Table):
-    r"""The lines of a file, which end at `\n` alone, in the column `text`."""
+    r"""A text file, whose lines are the column `text`; they end at `\n` alone."""
 
     format = "plain text"
 

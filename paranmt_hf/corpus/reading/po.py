@@ -1,4 +1,4 @@
-"""PO: the catalogues of GNU gettext; also POT, which have no translations."""
+"""PO files, the catalogues of GNU gettext, and POT files, which have no translations."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class PoTable(LanguageTable):
-    """Messages, which are English unless the header has X-Source-Language, and their translations.
+    """Messages and their translations; the messages are English unless the header has X-Source-Language.
 
-    Obsolete messages and the header are no rows; a translation that is missing or fuzzy is null. A message with
-    plurals is a row for each form: the singular with the form of the number 1, the plural with each other form.
+    The header and obsolete messages are not rows. A translation that is missing or fuzzy is null. A message with
+    plurals is a row for each form: the singular with the translation for the number 1, the plural with each other one.
     """
 
     format: ClassVar[str] = "PO"
@@ -37,13 +37,13 @@ class PoTable(LanguageTable):
         source = header.get("X-Source-Language") or ENGLISH
         target = header.get("Language") or "msgstr"
         if plain_code(source) == plain_code(target):
-            # Messages are keys, and not text in a language of their own.
+            # The messages are then keys rather than text in a language.
             source = "msgid"
         return [source, target], source
 
     def units(self) -> Iterator[Unit]:
         source, target = self.names
-        # The form of the number 1, by a header such as `nplurals=2; plural=(n != 1);`.
+        # Find the plural form for the number 1 by a header such as `nplurals=2; plural=(n != 1);`.
         stated = re.search(r"plural\s*=\s*([^;]+)", self._file.metadata.get("Plural-Forms", ""))
         try:
             one = int(gettext.c2py(stated[1])(1)) if stated else 0
@@ -64,7 +64,7 @@ class PoTable(LanguageTable):
 
 
 def _parsed(path: Path) -> POFile:
-    """Parse a file in the character set that its header names."""
+    """Parse a PO file in the character set that its header names, UTF-8 if it names none."""
     polib = require("polib", "po")
     content = b"".join(unpacked(path))
     stated = re.search(rb"charset=([\w.:-]+)", content, re.IGNORECASE)
@@ -73,7 +73,7 @@ def _parsed(path: Path) -> POFile:
     try:
         text = content.decode(charset).removeprefix("\ufeff")
         for number, line in enumerate(map(str.strip, text.splitlines()), 1):
-            # polib would cut a string that does not end on its line.
+            # polib would silently cut off a string that does not end on its line.
             if '"' in line and not line.startswith("#") and not line.endswith('"'):
                 raise InputError(
                     f"{path}:{number}: expected a string in quotes, its end is missing; add it", path=path

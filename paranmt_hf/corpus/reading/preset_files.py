@@ -1,4 +1,4 @@
-"""Files of known datasets as pairs; for sets of paraphrases, every two sentences of a set form a pair."""
+"""Files of known datasets read as pairs; if they hold sets of paraphrases, every two sentences of a set are a pair."""
 
 from __future__ import annotations
 
@@ -16,28 +16,36 @@ import pyarrow.compute as pc
 from paranmt_hf.corpus.reading.labels import LABEL, Wanted
 from paranmt_hf.corpus.reading.normalisation import decode
 from paranmt_hf.corpus.reading.phrases import BAR, PhraseFiles, features_of, first_line, is_rule
-from paranmt_hf.corpus.reading.presets import Preset, find_layout, read_fields, spoken_in
+from paranmt_hf.corpus.reading.presets import Preset, find_layout, language_of_file, read_fields
 from paranmt_hf.corpus.reading.readers import Reader
 from paranmt_hf.corpus.reading.tables import Piece, file_identity
 from paranmt_hf.corpus.release.schema import SIDES
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import existing
 
-# The pairs of a set grow with the square of its sentences; sets of TaPaCo have some, and none comes near it.
+# Largest number of sentences in a set, because the number of pairs grows with its square. The sets of TaPaCo have far
+# fewer.
 MOST_SENTENCES = 2000
 
 
 class Sentences(NamedTuple):
-    """Consecutive sentences [sentence] and the names of their sets [sentence], both binary."""
+    """Consecutive sentences [sentence] and the names of the sets they belong to [sentence], both binary."""
 
     sets: pa.Array
     text: pa.Array
 
 
 def pairs_of_sets(blocks: Iterable[Sentences], label: str) -> Iterator[tuple[pa.Array, pa.Array]]:
-    """Pair every two sentences of a set, the earlier one first: yields first and second sentences [pair], binary.
+    """Pair every two sentences of a set, the earlier one first.
 
-    The sentences of a set are consecutive. One set and one block are in memory at a time; `label` is for errors.
+    One set and one block are in memory at a time.
+
+    Args:
+        blocks: Sentences in order, those of a set one after the other; a set may go on in the next block.
+        label: Description of the source, for errors.
+
+    Yields:
+        First and second sentences [pair], binary.
     """
     held = Sentences(pa.array([], pa.binary()), pa.array([], pa.binary()))
     for block in blocks:
@@ -49,19 +57,30 @@ def pairs_of_sets(blocks: Iterable[Sentences], label: str) -> Iterator[tuple[pa.
         codes = sets.dictionary_encode().indices.to_numpy(zero_copy_only=False)
         starts = np.append(0, np.flatnonzero(codes[1:] != codes[:-1]) + 1)
         # The last set may continue in the next block.
-        last = int(starts[-1])
-        yield _pairs(text.slice(0, last), starts[:-1], last, label)
-        held = Sentences(sets.slice(last), text.slice(last))
+        last_start = int(starts[-1])
+        yield _pairs(text.slice(0, last_start), starts[:-1], last_start, label)
+        held = Sentences(sets.slice(last_start), text.slice(last_start))
         _check_sizes([len(held.text)], label)
     if len(held.text):
         yield _pairs(held.text, np.zeros(1, np.int64), len(held.text), label)
 
 
 def _pairs(text: pa.Array, starts: np.ndarray, end: int, label: str) -> tuple[pa.Array, pa.Array]:
+    """Pair every two sentences of each set in a block.
+
+    Args:
+        text: Sentences [sentence], binary; sets one after the other.
+        starts: Index [set] of the first sentence of each set.
+        end: Number of sentences.
+        label: Description of the source, for errors.
+
+    Returns:
+        First and second sentences [pair], binary.
+    """
     sizes = np.diff(np.append(starts, end))
     _check_sizes(sizes, label)
     rows = np.arange(end)
-    # How many sentences of its set follow each one.
+    # The number of sentences that follow each one in its set, which is the number of pairs it comes first in.
     following = np.repeat(starts + sizes, sizes) - rows - 1
     first = np.repeat(rows, following)
     before = np.cumsum(following) - following
@@ -70,6 +89,7 @@ def _pairs(text: pa.Array, starts: np.ndarray, end: int, label: str) -> tuple[pa
 
 
 def _check_sizes(sizes: np.ndarray | Sequence[int], label: str) -> None:
+    """Reject sets with more than `MOST_SENTENCES` sentences, given the sizes of sets."""
     if np.max(sizes, initial=0) > MOST_SENTENCES:
         raise InputError(
             f"{label}: a set has more than {MOST_SENTENCES:,} sentences, which no set of paraphrases has; look at the "
@@ -81,8 +101,13 @@ class PresetFiles(Reader):
     """Files of a known dataset, all of one layout, read one after the other.
 
     The columns are `reference`, `translation` and, if the layout has labels, `label`: 1 for a paraphrase, 0 for other
-    pairs, null if unknown. The argument `label` says which of these are kept, `1` by default. `id` is the number of
-    the pair in the files, from 0.
+    pairs, null if unknown. `id` is the number of the pair in the files, from 0.
+
+    Args:
+        preset: The dataset.
+        files: Its files.
+        label: Which labelled pairs are kept: paraphrases (`1`, the default), others (`0`) or `any`. Files whose labels
+            are hidden need `any`.
     """
 
     def __init__(self, preset: Preset, files: Sequence[Path], *, label: Wanted | None = None) -> None:
@@ -126,7 +151,11 @@ class PresetFiles(Reader):
                 first += len(columns[0])
 
     def _columns(self, path: Path) -> Iterator[list[pa.Array]]:
-        """Read one file as the columns of pairs."""
+        """Read the columns of pairs from one file, block by block.
+
+        Raises:
+            InputError: If the preset knows none of the labels in the file, and labels decide which pairs are kept.
+        """
         blocks = read_fields(self.layout, path)
         if self.layout.in_sets:
             sentences = (Sentences(block["set"], block["sentence"]) for block in blocks)
@@ -164,7 +193,12 @@ class PresetFiles(Reader):
 
 
 def read_labels(column: pa.Array, labels: Mapping[float, int]) -> pa.Array:
-    """Map labels [pair], bytes or numbers, to 1 (paraphrase), 0 (no paraphrase) or null (undecided), float32."""
+    """Map the labels [pair] of a file to 1 (paraphrase), 0 (no paraphrase) or null (undecided), float32.
+
+    Args:
+        column: Labels as numbers, or as text in bytes.
+        labels: What each label means, 1 or 0.
+    """
     if pa.types.is_binary(column.type):
         text = pc.utf8_trim_whitespace(decode(column))
         number = pc.match_substring_regex(text, r"^-?[0-9]{1,9}(\.[0-9]{1,9})?$")
@@ -175,7 +209,10 @@ def read_labels(column: pa.Array, labels: Mapping[float, int]) -> pa.Array:
 
 
 def without_literals(texts: pa.Array) -> pa.Array:
-    r"""Read texts [pair], binary, that are literals of bytes in Python, such as `b'caf\xc3\xa9'`; others stay."""
+    r"""Return texts [pair], binary, with literals such as `b'caf\xc3\xa9'` replaced by the bytes they stand for.
+
+    Texts that are no literals of Python bytes stay as they are.
+    """
     if not pc.any(pc.match_substring_regex(texts, rb"""^b('.*'|".*")$""")).as_py():
         return texts
     found = []
@@ -195,17 +232,24 @@ def open_preset(
     score: str | None = None,
     language: str | None = None,
 ) -> Reader:
-    """Open files of a known dataset; those that name another language than that of the corpus are rejected.
+    """Open files of a known dataset.
 
-    For `label` see `PresetFiles`; `score` is the feature of phrases for the column `ppdb_score`, by default that of
-    the preset if the first file has it.
+    Args:
+        preset: The dataset.
+        files: Its files.
+        label: Which labelled pairs are kept; see `PresetFiles` and `PhraseFiles`.
+        score: Feature of PPDB for the column `ppdb_score`; None for the one of the preset if the first file has it.
+        language: Language of the corpus (ISO 639-1); None if any is fine.
+
+    Raises:
+        InputError: If a file fits no layout of the preset, or names a language other than `language`.
     """
     if not preset.of_phrases:
         if score:
             raise InputError(f"`ppdb_score` is for files of PPDB; the preset {preset.name} has no features")
         pairs = PresetFiles(preset, files, label=label)
         for path in pairs.files:
-            if language and (found := spoken_in(pairs.layout, path)) not in (None, language):
+            if language and (found := language_of_file(pairs.layout, path)) not in (None, language):
                 raise InputError(
                     f"{path} is in the language {found}, and the corpus in {language}: give `language` {found}"
                 )

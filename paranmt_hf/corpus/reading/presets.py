@@ -1,4 +1,4 @@
-"""Presets: file layouts of known datasets, and their authors' statements."""
+"""Presets: file layouts of known datasets, and what their authors state about licence and labels."""
 
 from __future__ import annotations
 
@@ -31,64 +31,73 @@ Separation = Literal["tab", "quoted tab", "comma", "parquet", "phrases"]
 class Layout:
     """One layout of the files of a dataset."""
 
-    files: str  # Which files have it, for people
-    # How fields are separated: by tabs, where quotes are text; by tabs or commas, where quotes hold a field together,
-    # line ends too; columns of Parquet; or ` ||| `
+    files: str  # Which files have this layout, for error messages
+    # How the fields of a line are separated:
+    # - "tab": by tabs; quotes are text
+    # - "quoted tab", "comma": by tabs or commas; quotes hold a field together, with line ends too
+    # - "parquet": the fields are columns of Parquet
+    # - "phrases": by ` ||| `
     form: Separation
-    fields: Sequence[str]  # Names of the fields in order; of Parquet those that are needed
-    # The field of `reference`, `translation` and, if there is one, `label`; or of `set` and `sentence`, where
-    # sentences come in sets and every two of a set are a pair
+    fields: Sequence[str]  # Names of the fields in order; for Parquet the columns that a file must have
+    # Name of the field for each column of pairs: `reference`, `translation` and perhaps `label`. If sentences come in
+    # sets, every two sentences of which are a pair: `set` and `sentence`
     columns: Mapping[str, str]
-    header: bool = False  # Whether the first line holds the names
-    may_lack: int = 0  # Number of fields at the end that may be missing
-    # Regular expression of the first field, if there is no header that identifies the layout; its group `language`, if
-    # it has one, is the code of the language
+    header: bool = False  # Whether the first line holds the names of the fields
+    optional_fields: int = 0  # How many fields at the end of a line may be missing
+    # Regular expression that the first field of a file without a header matches, to tell layouts apart. Its group
+    # `language`, if there is one, captures the code of the language
     first_field: str | None = None
-    hidden_labels: bool = False  # Whether some of the pairs are not paraphrases, and the files do not mark them
+    hidden_labels: bool = False  # Whether some pairs are not paraphrases, and the files do not say which
 
     @property
     def in_sets(self) -> bool:
+        """Whether the files hold sets of sentences rather than pairs."""
         return "set" in self.columns
 
     @property
     def labelled(self) -> bool:
+        """Whether the files have labels."""
         return "label" in self.columns
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A dataset of paraphrases."""
+    """A known dataset of paraphrases: what its files look like, and what its authors state."""
 
-    name: str  # Its name on the command line
-    title: str  # Its name for people
-    homepage: str  # Where it is
-    paper: str  # Who made it
-    languages: Sequence[str]  # Its languages
-    license_stated: str  # Its licence in the words of its authors
+    name: str  # Name of the preset on the command line
+    title: str  # Name of the dataset in texts for people
+    homepage: str  # Address from which the dataset can be fetched
+    paper: str  # Authors and year of its paper
+    languages: Sequence[str]  # Languages of the sentences
+    license_stated: str  # The licence in the words of the authors
     made_by: MadeBy  # Who wrote the second sentences
-    description: str  # Where its pairs come from, for the card
-    layouts: Sequence[Layout]  # Its layouts
-    license: str | None = None  # The licence, as `license` of a corpus; None if the authors state none
-    # Which label means a paraphrase (1) and which means none (0); any other means neither
+    description: str  # Where the pairs come from, for the card of the corpus
+    layouts: Sequence[Layout]  # All layouts that files of the dataset have
+    license: str | None = None  # The licence as an identifier, as `license` of a corpus; None if none is stated
+    # For each label of the files, 1 if it means a paraphrase and 0 if it means none; labels not listed are undecided
     labels: Mapping[float, int] = field(default_factory=dict)
-    label_meaning: str | None = None  # What the column `label` means, for the card
-    score: str | None = None  # The feature of PPDB that becomes a column
-    placeholder: str | None = None  # Text in place of a sentence that was not translated
-    bytes_literals: bool = False  # Whether texts may be written as `b'...'`, by a script for Python 2 that ran on 3
+    label_meaning: str | None = None  # What the column `label` means, for the card of the corpus
+    score: str | None = None  # The feature of PPDB that becomes the column `ppdb_score`
+    placeholder: str | None = None  # Text that the files have in place of a sentence that was not translated
+    bytes_literals: bool = False  # Whether texts may be literals `b'...'`, from a Python 2 script that ran on Python 3
 
     @property
     def of_phrases(self) -> bool:
-        """Whether it holds phrases rather than sentences."""
+        """Whether the dataset holds phrases rather than sentences."""
         return self.layouts[0].form == "phrases"
 
 
 def preset_names() -> list[str]:
-    """Names of the presets."""
+    """Return the names of all presets, sorted."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 def read_preset(name: str) -> Preset:
-    """Read a preset."""
+    """Read the preset of a name.
+
+    Raises:
+        InputError: If there is no such preset.
+    """
     if name not in preset_names():
         raise InputError(
             f"`preset` must be one of {', '.join(preset_names())}, not {name!r}{perhaps(name, preset_names())}; for "
@@ -103,22 +112,26 @@ DELIMITERS: dict[Separation, str] = {"tab": "\t", "quoted tab": "\t", "comma": "
 
 
 def find_layout(preset: Preset, path: Path) -> Layout:
-    """Find the layout that a file has."""
+    """Find the layout of a file, by its columns if it is Parquet, else by its first line.
+
+    Raises:
+        InputError: If the file fits no layout of the preset.
+    """
     parquet = path.suffix == ".parquet"
     layouts = [layout for layout in preset.layouts if (layout.form == "parquet") == parquet]
     for layout in layouts:
-        fields = _found(layout, path)
+        fields = _first_fields(layout, path)
         if layout.form == "parquet":
             fits = set(layout.fields) <= set(fields)
         elif layout.header:
             fits = fields == list(layout.fields)
         else:
-            fits = 0 <= len(layout.fields) - len(fields) <= layout.may_lack
+            fits = 0 <= len(layout.fields) - len(fields) <= layout.optional_fields
             fits = fits and (layout.first_field is None or bool(re.fullmatch(layout.first_field, fields[0])))
         if fits:
             return layout
     expected = " or ".join(map(_described, layouts)) or "no Parquet files"
-    found = ", ".join(_found(layouts[0], path)) if layouts else "one"
+    found = ", ".join(_first_fields(layouts[0], path)) if layouts else "one"
     raise InputError(
         f"{path} fits no layout of the preset {preset.name}: expected {expected}; found {brief(found)}. Choose "
         f"another preset ({preset.homepage} has the files), or name the columns yourself with `columns`",
@@ -127,16 +140,16 @@ def find_layout(preset: Preset, path: Path) -> Layout:
     )
 
 
-def spoken_in(layout: Layout, path: Path) -> str | None:
-    """Language code of a file, if its first field names it."""
+def language_of_file(layout: Layout, path: Path) -> str | None:
+    """Return the language code in the first field of a file; None if this layout has none there."""
     if layout.first_field is None or "(?P<language>" not in layout.first_field:
         return None
-    found = re.fullmatch(layout.first_field, _found(layout, path)[0])
-    return found and found["language"]
+    match = re.fullmatch(layout.first_field, _first_fields(layout, path)[0])
+    return match and match["language"]
 
 
-def _found(layout: Layout, path: Path) -> list[str]:
-    """Fields of the first line, or columns of a Parquet file."""
+def _first_fields(layout: Layout, path: Path) -> list[str]:
+    """Return the fields of the first line of a file, or the names of the columns of a Parquet file."""
     if layout.form == "parquet":
         return list(read_schema(path).names)
     line = next(read_blocks(path)).partition(b"\n")[0]
@@ -150,6 +163,7 @@ def _found(layout: Layout, path: Path) -> list[str]:
 
 
 def _described(layout: Layout) -> str:
+    """Describe a layout for the error of a file that does not fit."""
     if layout.form == "parquet":
         return f"the columns {', '.join(layout.fields)}"
     form = "commas" if layout.form == "comma" else "tabs"
@@ -160,20 +174,22 @@ def _described(layout: Layout) -> str:
 
 
 def read_fields(layout: Layout, path: Path) -> Iterator[dict[str, pa.Array]]:
-    """Read the columns that a layout names from a file.
+    """Read the columns that a layout names from a file, block by block.
 
-    Text is returned as bytes; Parquet may also give numbers. A field that a line lacks is null.
+    Yields:
+        For each column of the layout, such as `reference` or `label`, the values of consecutive rows: text as bytes;
+        labels of Parquet may be numbers. A field that a line lacks is null.
     """
     if layout.form == "parquet":
         table: Table = open_table(path)
         columns = layout.columns
     else:
         heading = Heading(len(layout.fields), tuple(layout.fields) if layout.header else (), ())
-        if layout.form == "tab" and (layout.may_lack or not has_quoted_fields(path)):
-            table = TabSeparated(path, heading, layout.may_lack)
+        if layout.form == "tab" and (layout.optional_fields or not has_quoted_fields(path)):
+            table = TabSeparated(path, heading, layout.optional_fields)
         else:
             table = CommaSeparated(path, Form(DELIMITERS[layout.form]), heading)
-        columns = {name: str(layout.fields.index(field) + 1) for name, field in layout.columns.items()}
+        columns = {name: str(layout.fields.index(theirs) + 1) for name, theirs in layout.columns.items()}
     numbers = [columns["label"]] if layout.form == "parquet" and layout.labelled else []
     for piece in table.pieces(list(columns.values()), numbers=numbers):
         yield dict(zip(columns, piece.columns, strict=True))

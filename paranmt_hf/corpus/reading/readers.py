@@ -1,7 +1,8 @@
-"""Aligned text in, Arrow record batches out: line-aligned files, tables; `hub_dataset.py` has datasets.
+"""Readers: they turn files into Arrow record batches of normalised text; `hub_dataset.py` has that for datasets.
 
-Every reader takes one bounded piece of the input at a time, whatever the input's size, and treats it column by column.
-Rows that cannot be used are dropped for a reason that the report counts; `id` counts all rows, so it survives that.
+A reader takes one bounded piece of the input at a time, whatever the size of the input, and works on whole columns.
+Rows that cannot be used are dropped, and counted by reason in a `Report`. The column `id` counts all rows, so it is
+the same whatever is dropped.
 """
 
 from __future__ import annotations
@@ -26,41 +27,52 @@ from paranmt_hf.corpus.reading.tables import Piece, Table, file_identity
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.wording import counted
 
-MAX_CHARACTERS = 1000  # A row with a longer side is not a pair of sentences
+MAX_CHARACTERS = 1000  # Rows with longer texts are dropped by default, because these are no sentences
 
 
 @dataclass
 class Report:
-    """Counts of the rows that were read, kept and dropped."""
+    """Number of rows that were read, kept and dropped."""
 
-    read: int = 0  # Rows read so far
-    kept: int = 0  # Rows that were good
-    dropped: dict[str, int] = field(default_factory=dict)  # Number of dropped rows by reason
+    read: int = 0  # Number of rows read so far
+    kept: int = 0  # Number of those rows that could be used
+    dropped: dict[str, int] = field(default_factory=dict)  # Number of dropped rows, by reason
 
     def describe(self) -> str:
-        """Describe the counts in one line: `read 4 rows, kept 3, dropped 1 (1 empty)`."""
+        """Describe the counts in one line, such as `read 4 rows, kept 3, dropped 1 (1 empty)`."""
         line = f"read {counted(self.read, 'row')}, kept {self.kept:,}, dropped {self.read - self.kept:,}"
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(self.dropped.items()))
         return f"{line} ({reasons})" if reasons else line
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the counts as plain values for JSON."""
+        """Return the counts as JSON values."""
         return {"read": self.read, "kept": self.kept, "dropped": dict(sorted(self.dropped.items()))}
 
 
 class TextOptions(TypedDict, total=False):
-    """Options of all readers that take columns."""
+    """Options of all readers that take columns; see `Reader`."""
 
-    numbers: Collection[str]  # Columns that hold numbers, as such or as text
-    optional: Collection[str]  # Columns that may be empty or null; they are null then
-    max_characters: int  # Rows with longer text are dropped; `MAX_CHARACTERS` by default
-    wanted: Wanted  # If there is a column `label`: which pairs are read; all by default
+    numbers: Collection[str]  # Columns of numbers, which the files may also hold as text
+    optional: Collection[str]  # Columns whose values may be missing; they are null then
+    max_characters: int  # Rows with a longer text are dropped; default: `MAX_CHARACTERS`
+    wanted: Wanted  # Which pairs are kept if there is a column `label`; default: all
 
 
 class Reader(ABC):
-    """Base class of readers, which differ in the source of their pieces; `label` describes the source in errors.
+    """Base class of readers; a subclass reads the pieces of one kind of source.
 
-    A column of the name `label` holds labels of paraphrases: 1, 0 or null, int32.
+    A column called `label` holds labels of paraphrases: 1, 0 or null, int32.
+
+    Attributes:
+        label: Description of the source, for errors.
+        columns: Names of the columns that are read.
+
+    Args:
+        columns: Names of the columns.
+        numbers: Columns of numbers, which the source may also hold as text.
+        optional: Columns whose values may be missing; they are null then.
+        max_characters: Rows with a longer text are dropped.
+        wanted: Which pairs are kept if there is a column `label`.
     """
 
     label: str
@@ -78,33 +90,38 @@ class Reader(ABC):
         self.numbers, self.optional, self.max_characters = frozenset(numbers), frozenset(optional), max_characters
 
     def batches(self, report: Report, *, rows: int = 10_000) -> Iterator[pa.RecordBatch]:
-        """Read the rows.
+        """Read the usable rows.
 
         Args:
-            report: Counts rows as they are read, which may be somewhat ahead of the batches.
-            rows: Rows of a batch; only the last has fewer.
+            report: Counts the rows as they are read, which may be ahead of the batches.
+            rows: Number of rows in a batch; only the last has fewer.
 
         Yields:
-            `id` (int64, row of the input from 0, dropped rows counted), then the columns (string or float32).
+            `id` (int64), the index of the row in the input, dropped rows counted; then the columns: text as string,
+            numbers as float32, labels as int32.
+
+        Raises:
+            InputError: If there are no rows at all, or a number or label is wrong.
         """
         return rebatch(self._kept(report), rows)
 
     @property
     def identity(self) -> dict[str, object]:
-        """Everything that determines the rows, without local folders; files are hashed at each call."""
+        """Everything that determines the rows, as JSON values without local folders; files are hashed at each call."""
         settings = {"numbers": sorted(self.numbers), "optional": sorted(self.optional)}
         labels = {"wanted": self.wanted} if LABEL in self.columns else {}
         return {**self.source(), **settings, **labels, "max_characters": self.max_characters}
 
     @abstractmethod
     def source(self) -> dict[str, object]:
-        """Source of the rows, as JSON values."""
+        """Return what identifies the source, as JSON values."""
 
     @abstractmethod
     def pieces(self) -> Iterator[Piece]:
-        """Read the rows before normalisation."""
+        """Read the rows as they are in the source: the columns in the order of `columns`, text as bytes."""
 
     def _kept(self, report: Report) -> Iterator[pa.RecordBatch]:
+        """Read the usable rows, in batches of any size, and count the others in the report."""
         first = 0
         for piece in self.pieces():
             columns, wrong = self._checked(piece)
@@ -123,9 +140,14 @@ class Reader(ABC):
             raise InputError(f"expected rows, but there are none in {self.label}")
 
     def _checked(self, piece: Piece) -> tuple[list[pa.Array], dict[str, np.ndarray]]:
-        """Normalise a piece; returns its columns and, for each reason to drop rows, a mask [row]."""
+        """Normalise the columns of a piece, and find the rows to drop.
+
+        Returns:
+            The columns [row], and for each reason to drop rows a mask [row].
+        """
         undecodable, empty, long = np.zeros((3, len(piece.columns[0])), bool)
-        # Rows without any value, such as a blank line, are dropped for their missing text, if there is text.
+        # A row without any value, such as a blank line, is dropped because its text is missing; its numbers may then
+        # be missing too. This needs a column of text that is not optional.
         blank = np.zeros_like(empty)
         if set(self.columns) - self.numbers - self.optional - {LABEL}:
             blank = np.logical_and.reduce([np.asarray(column.is_null()) for column in piece.columns])
@@ -154,7 +176,7 @@ class Reader(ABC):
 
 
 class Side:
-    """One of several files that are read in parallel."""
+    """One of several files that are read in parallel, line by line."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -163,7 +185,7 @@ class Side:
         self._taken = 0
 
     def fill(self) -> int:
-        """Return the number of buffered lines, reading more if there are none; 0 at the end of the file."""
+        """Return the number of buffered lines, after reading more if there are none; 0 at the end of the file."""
         if not len(self._held):
             block = next(self._blocks, None)
             if block is not None:
@@ -171,20 +193,24 @@ class Side:
         return len(self._held)
 
     def take(self, lines: int) -> pa.Array:
-        """Return buffered lines (binary)."""
-        taken, self._held = self._held[:lines], self._held[lines:]
+        """Return the next lines [line], binary, from the buffer."""
+        first_lines, self._held = self._held[:lines], self._held[lines:]
         self._taken += lines
-        return taken
+        return first_lines
 
     def count(self) -> int:
-        """Count all lines of the file; reads it to the end."""
+        """Return the number of lines in the whole file, which is read to its end."""
         return self._taken + len(self._held) + sum(block.count(b"\n") for block in self._blocks)
 
 
 class LineFiles(Reader):
-    r"""Files that are aligned line by line, such as the Moses format of OPUS.
+    r"""Text files that are aligned line by line, such as the Moses format of OPUS.
 
-    Lines end at `\n` alone; the last may lack it. Files may be packed.
+    Lines end at `\n` alone, and the last may lack it. Files may be packed.
+
+    Args:
+        files: The file for each column.
+        max_characters: Rows with a longer text are dropped.
     """
 
     def __init__(self, files: Mapping[str, Path], *, max_characters: int = MAX_CHARACTERS) -> None:
@@ -211,11 +237,11 @@ class LineFiles(Reader):
 
 
 def check_lines(path: Path) -> None:
-    """Reject a file that is not plain text, whose lines would be other than sentences."""
-    found = find_format(path)
-    if found is not PlainText:
+    """Raise an error if a file is not plain text, because its lines would not be sentences."""
+    kind = find_format(path)
+    if kind is not PlainText:
         raise InputError(
-            f"{path} is {found.format}; expected a text file with one sentence on a line (files with columns: "
+            f"{path} is {kind.format}; expected a text file with one sentence on a line (files with columns: "
             "`paranmt build --data FILE`)",
             path=path,
         )
@@ -225,8 +251,9 @@ class TableFiles(Reader):
     """Files of any format with columns, read one after the other.
 
     Args:
-        files: Files, folders of `Dataset.save_to_disk`, or tables that are open.
-        columns: The column of the files, by its name or its number from 1, for each column of the reader.
+        files: Files, folders of `Dataset.save_to_disk`, or open tables.
+        columns: For each column of the reader the name of the column in the files, or its number from 1.
+        options: See `TextOptions`.
     """
 
     def __init__(

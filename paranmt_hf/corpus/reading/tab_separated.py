@@ -1,7 +1,7 @@
-"""TSV: each line is a row, with tabs between its fields, and quotes are text unless the whole file shows otherwise.
+"""TSV files: each line is a row, with tabs between its fields.
 
-Files that were written with quotes, as pandas does, have them around fields that hold a tab, a quote or a line end.
-`has_quoted_fields` finds out which of the two a file is.
+Quotes are text, unless the whole file shows otherwise: programs such as pandas write quotes around fields that hold a
+tab, a quote or a line end. `has_quoted_fields` finds out which kind a file is.
 """
 
 from __future__ import annotations
@@ -25,22 +25,25 @@ QUOTED_TABS = Form("\t")
 
 
 class TabSeparated(Table):
-    """TSV whose quotes are text.
+    """A TSV file whose quotes are text. A blank line is a row without any field.
 
-    A row may lack the last `may_lack` fields. A blank line is a row without any field.
+    Args:
+        path: The file.
+        heading: Its columns.
+        optional_fields: How many fields at the end of a row may be missing.
     """
 
     format = "TSV"
 
-    def __init__(self, path: Path, heading: Heading, may_lack: int = 0) -> None:
+    def __init__(self, path: Path, heading: Heading, optional_fields: int = 0) -> None:
         super().__init__(path, heading.names, heading.texts)
-        self._width, self._may_lack = heading.width, may_lack
+        self._width, self._optional_fields = heading.width, optional_fields
 
     @classmethod
     def matches(cls, name: str, head: bytes) -> bool:
         if name.endswith((".tsv", ".tab")):
             return True
-        # Nearly all lines have the same number of tabs inside; the last may be cut.
+        # At least 90 % of the lines have the same number of tabs. The last line is left out if the head cuts it.
         whole = head[: head.rfind(b"\n") + 1] if len(head) >= HEAD_BYTES else head
         lines = [line for line in (whole or head).split(b"\n") if line.strip()]
         tabs, count = Counter(line.count(b"\t") for line in lines).most_common(1)[0] if lines else (0, 0)
@@ -73,31 +76,44 @@ class TabSeparated(Table):
         write_lines(self.path, out, kept, names=bool(self.names))
 
     def _fields(self, lines: pa.Array, wanted: Sequence[int], first: int) -> list[pa.Array]:
-        """Split lines (binary) into the `wanted` fields [line], null where a line has fewer or is blank."""
+        """Split lines into fields.
+
+        Args:
+            lines: The lines [line], binary.
+            wanted: Positions of the fields that are returned, from 0.
+            first: Number of the first line.
+
+        Returns:
+            For each wanted field its values [line], null where a line lacks it or is blank.
+
+        Raises:
+            InputError: If a line has too few or too many fields.
+        """
         fields = pc.split_pattern(lines, b"\t")
-        found = np.asarray(pc.list_value_length(fields))
-        least = self._width - self._may_lack
+        counts = np.asarray(pc.list_value_length(fields))
+        least = self._width - self._optional_fields
         absent = np.zeros(len(lines), bool)
-        for row in np.flatnonzero((found < least) | (found > self._width)):
+        for row in np.flatnonzero((counts < least) | (counts > self._width)):
             if lines[int(row)].as_py().strip():
-                expected = f"{least} to {self._width}" if self._may_lack else f"{self._width}"
+                expected = f"{least} to {self._width}" if self._optional_fields else f"{self._width}"
                 raise InputError(
-                    f"{self.path}:{first + row}: expected {expected} fields with tabs between them, got {found[row]}; "
-                    "a tab inside a text or a broken line would shift the columns, so correct the line",
+                    f"{self.path}:{first + row}: expected {expected} fields with tabs between them, got "
+                    f"{counts[row]}; a tab inside a text or a broken line would shift the columns, so correct the "
+                    "line",
                     path=self.path,
                 )
             absent[row] = True
-        starts, flat = np.cumsum(found) - found, fields.flatten()
-        return [flat.take(pa.array(starts + index, mask=absent | (found <= index))) for index in wanted]
+        starts, flat = np.cumsum(counts) - counts, fields.flatten()
+        return [flat.take(pa.array(starts + index, mask=absent | (counts <= index))) for index in wanted]
 
 
 class QuotedTabSeparated(CommaSeparated):
-    """TSV with quotes around fields that hold a tab, a quote or a line end, as pandas writes it."""
+    """A TSV file with quotes around fields that hold a tab, a quote or a line end, as pandas writes them."""
 
     format = "TSV"
 
 
-# A row whose quotes all stand around whole fields.
+# `_ROW` matches a row whose quotes all stand around whole fields. `_NEEDED` finds a field that needs its quotes.
 _FIELD = r'(?:"(?:[^"]|"")*"|[^"\t\n]*)'
 _ROW = re.compile(rf"{_FIELD}(?:\t{_FIELD})*\r?\n?")
 _NEEDED = re.compile(r'(?:^|\t)"(?:[^"]|"")*(?:""|[\t\n])')
@@ -106,8 +122,11 @@ _NEEDED = re.compile(r'(?:^|\t)"(?:[^"]|"")*(?:""|[\t\n])')
 def has_quoted_fields(path: Path) -> bool:
     """Whether the quotes of a file hold its fields together, rather than being text.
 
-    That is so if all quotes stand around whole fields, those inside are doubled, all rows so read have the same number
-    of fields, and some field needs its quotes, or all text is in quotes.
+    They do if all these hold:
+
+    - Quotes stand around whole fields only, and quotes inside are doubled.
+    - Read so, all rows have the same number of fields.
+    - Some field needs its quotes, or all fields of text have quotes.
     """
     if not any(b'"' in block for block in read_blocks(path)):
         return False

@@ -1,7 +1,7 @@
-"""`Table`: a file whose rows have named columns, whatever its format.
+"""`Table`: a file whose rows have named columns, in any format.
 
-Every format that the package reads is a subclass; `formats.py` finds the one of a file. A table gives bytes as they
-are in the file: decoding, normalisation and the choice of usable rows belong to `readers.py`.
+Every format that the package reads has a subclass; `formats.py` finds the right one for a file. A table gives bytes as
+they are in the file; `readers.py` decodes and normalises them and drops unusable rows.
 """
 
 from __future__ import annotations
@@ -18,18 +18,22 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.wording import brief, decimal_point
 
-BLOCK_ROWS = 10_000  # Rows that are read at once: bounds the memory, never changes the result
+BLOCK_ROWS = 10_000  # Number of rows that are read at once, which bounds the memory and never changes the result
 
 
 def file_identity(path: Path) -> dict[str, object]:
-    """Identify a file: its name without the folder, its size in bytes, the SHA-256 of the bytes."""
+    """Return what identifies a file: its name without the folder, its size in bytes, and its SHA-256."""
     return {"name": path.name, "bytes": path.stat().st_size, "sha256": checksum(path)}
 
 
 class Piece(NamedTuple):
-    """Consecutive rows as they were read, bytes or numbers.
+    """Consecutive rows as they were read from a file, as bytes or numbers.
 
-    Errors name the place of a row: `where`, followed by its number, counted from `first`; `path` is the file.
+    Attributes:
+        columns: The columns [row].
+        where: Place of the rows for errors; the number of a row follows it, as in `corpus.tsv:12`.
+        first: Number of the first row.
+        path: The file; None for a source that is no file.
     """
 
     columns: list[pa.Array]
@@ -49,7 +53,21 @@ def refuse_row(
     option: str | None = None,
     path: Path | None = None,
 ) -> None:
-    """Reject the first `wrong` row [row] of a column; its place is `place` and its number, counted from `first`."""
+    """Raise an error about the first wrong row of a column, if there is one.
+
+    Args:
+        wrong: Booleans [row] that mark the wrong rows.
+        column: Values [row], of which the error shows the wrong one.
+        place: Place of the rows; the number of a row follows it.
+        first: Number of the first row.
+        expected: What the row should hold, for the error.
+        advice: What the user can do, for the error.
+        option: Parameter that the error is about.
+        path: File that the error is about.
+
+    Raises:
+        InputError: If any row is wrong.
+    """
     rows = np.flatnonzero(np.asarray(wrong))
     if rows.size:
         value = column[int(rows[0])].as_py()
@@ -65,10 +83,10 @@ class Table(ABC):
     Attributes:
         format: Name of the format for people, as in docs/formats.md.
         path: The file.
-        names: Names of the columns in the order of the file; a column can also be named by its number, from 1.
-            Empty if the file has no names, and columns are numbers alone.
-        texts: The columns that hold text, by their names or numbers.
-        languages: Whether the names are the languages of the columns, as in TMX and XLIFF.
+        names: Names of the columns in the order of the file. A column can also be named by its number, from 1; this
+            is the only way if the file has no names, and `names` is empty.
+        texts: Names or numbers of the columns that hold text.
+        languages: Whether each column is a language, with the language as its name, as in TMX and XLIFF.
     """
 
     format: ClassVar[str]
@@ -84,14 +102,14 @@ class Table(ABC):
         """Whether a file has this format.
 
         Args:
-            name: Name of the file in lower case, without the suffix of its packing.
-            head: The first bytes of the file, unpacked: `lines.HEAD_BYTES` or the whole file.
+            name: Name of the file in lower case, without a suffix such as `.gz`.
+            head: The first `lines.HEAD_BYTES` bytes of the file, or all if it is shorter, unpacked.
         """
 
     @classmethod
     @abstractmethod
     def open(cls, path: Path, named: Collection[str] = ()) -> Table:
-        """Open a file; `named` are columns that it must have by what the user says."""
+        """Open a file; `named` are columns that the user gives, which help to decide whether line 1 has names."""
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -99,7 +117,7 @@ class Table(ABC):
         return {"format": self.format, **file_identity(self.path)}
 
     def label_names(self, column: str) -> Sequence[str] | None:
-        """Names [label] of the labels in a column; None where labels have none."""
+        """Return the names [label] that the file has for the labels in a column; None if it has none."""
         return None
 
     @property
@@ -108,13 +126,18 @@ class Table(ABC):
         return len(self.names)
 
     def has(self, column: str) -> bool:
-        """Whether there is a column of a name, or of a number from 1."""
+        """Whether the file has a column of this name, or of this number, from 1."""
         return column in self.names or (column.isdecimal() and 1 <= int(column) <= self.width)
 
     def position(self, column: str, option: str | None = "columns") -> int:
-        """Find a column by its name or its number from 1; returns its index, from 0.
+        """Find a column by its name or its number from 1, and return its index from 0.
 
-        `option` is the name of the parameter that names the column, for errors.
+        Args:
+            column: Name or number of the column.
+            option: Parameter in which the user named the column, for errors; None if there is none.
+
+        Raises:
+            InputError: If there is no such column, or several have this name.
         """
         count = self.names.count(column)
         if count == 1:
@@ -129,15 +152,25 @@ class Table(ABC):
 
     @abstractmethod
     def pieces(self, columns: Sequence[str], *, numbers: Collection[str] = ()) -> Iterator[Piece]:
-        """Read some columns, in the given order, block by block.
+        """Read some columns, block by block.
 
-        Text is binary; a column among `numbers` may have a numeric type instead. A missing value is null.
+        Args:
+            columns: Names or numbers of the columns, in the order in which they are returned.
+            numbers: Those of the columns that may hold numbers and then keep a numeric type.
+
+        Yields:
+            Consecutive rows: text as bytes, null for a missing value.
         """
 
     def text_column(self, column: str | None, option: str | None = "column") -> str:
-        """Check the column of texts that a user names; the default is the only column of text.
+        """Return the column of texts: the one that the user names, else the only column of text.
 
-        `option` is the name of the parameter that names it, for errors; None if there is none.
+        Args:
+            column: Name or number that the user gives, which must exist; None if the user names no column.
+            option: Parameter in which the user names the column, for errors; None if there is none.
+
+        Raises:
+            InputError: If the column does not exist, or if there is a choice or no column of text.
         """
         if column is not None:
             self.position(column, option)
@@ -151,7 +184,7 @@ class Table(ABC):
         raise InputError(f"{self.path} has {found}; {advice}", path=self.path, option=option)
 
     def check_writable(self) -> None:
-        """Reject a file in a format that is read and not written."""
+        """Raise an error if files of this format can be read but not written."""
         if type(self).write is Table.write:
             raise InputError(
                 f"{self.path}: {self.format} is read, but not written; write its texts as TSV or JSON lines first",
@@ -159,15 +192,28 @@ class Table(ABC):
             )
 
     def write(self, out: Path, kept: np.ndarray) -> None:
-        """Write the rows that are `kept`, booleans [row], into a new file of the same format, each as it was."""
+        """Write some rows into a new file of the same format, each exactly as it was.
+
+        Args:
+            out: The new file.
+            kept: Booleans [row] that say which rows are written.
+        """
         raise NotImplementedError
 
 
 def text_rows(table: Table, columns: Sequence[str], numbers: Sequence[str] = ()) -> Iterator[tuple[str, list[str]]]:
-    """Read some columns as text, a missing value as an empty one; rows without any value are left out.
+    """Read some columns as text, row by row; rows in which all of them are missing are left out.
+
+    Args:
+        table: The file.
+        columns: Names or numbers of the columns.
+        numbers: Those of the columns that may hold numbers, which are written out.
 
     Yields:
-        The place of a row for errors, and its values.
+        The place of a row for errors, and its values in the order of `columns`, "" for a missing one.
+
+    Raises:
+        InputError: If a value is not UTF-8.
     """
     for piece in table.pieces(columns, numbers=numbers):
         values = [column.to_pylist() for column in piece.columns]
@@ -186,4 +232,5 @@ def text_rows(table: Table, columns: Sequence[str], numbers: Sequence[str] = ())
 
 
 def _as_text(cell: bytes | float) -> str:
+    """Return a cell as text: bytes decoded from UTF-8, a number as Python writes it."""
     return cell.decode("utf8") if isinstance(cell, bytes) else str(cell)

@@ -1,4 +1,4 @@
-"""TMX: Translation Memory eXchange, versions 1.1 to 1.4b."""
+"""TMX (Translation Memory eXchange), versions 1.1 to 1.4b."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from paranmt_hf.errors import InputError
 
 
 class TmxTable(LanguageTable):
-    """A translation memory: each `tu` has a `tuv` for each language, or several that are alternatives.
+    """A translation memory: each `tu` element has a `tuv` for each language, or several that are alternatives.
 
-    The source language is that of the attributes `srclang` if these agree, whatever `tuv` comes first.
+    The source language is the one in the attributes `srclang`, if all of them agree; the order of the `tuv` elements
+    says nothing.
     """
 
     format: ClassVar[str] = "TMX"
@@ -23,6 +24,7 @@ class TmxTable(LanguageTable):
     def find_languages(self) -> tuple[Sequence[str], str | None]:
         self._names: dict[str, str] = {}
         sources: set[str] = set()
+        # A `tu` without `srclang` has that of the header.
         header = ""
         for name, attributes in start_tags(self.path):
             if name == "tuv":
@@ -32,6 +34,7 @@ class TmxTable(LanguageTable):
                 sources.add(plain_code(attributes.get("srclang", header)))
             elif name == "header":
                 header = attributes.get("srclang", "")
+        # The texts of a `tuv` without a language have no column.
         if "" in self._names:
             raise InputError(f"{self.path}: a tuv has no language; give each the attribute xml:lang", path=self.path)
         source = self._names.get(sources.pop()) if len(sources) == 1 else None

@@ -1,4 +1,4 @@
-"""Formats that no command reads, recognised by their first bytes or the end of the name, and what to do instead."""
+"""Formats that no command reads, recognised by first bytes or suffix, each with advice on what to do instead."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from paranmt_hf.errors import InputError
 
 
 class Unreadable(NamedTuple):
-    """A format that is refused."""
+    """A format that is refused: name, advice to the user, first bytes of such files, and suffixes in lower case."""
 
     name: str
     advice: str
@@ -31,7 +31,8 @@ _DOCUMENT = "save its text as a plain text file (UTF-8)"
 _UNPACK = "unpack it, and name the files in it"
 _PANDAS = "write Parquet in the program that made it, such as with `frame.to_parquet(...)` of pandas"
 
-# Formats inside zip archives come before the archive itself. No suffix is a language's code, as in `corpus.pt`.
+# Formats that are zip archives inside come before zip archives. No suffix here may be the code of a language, because
+# files of texts are named like `corpus.pt`.
 UNREADABLE = (
     Unreadable("a spreadsheet of Excel", _SPREADSHEET, suffixes=(".xlsx", ".xlsm", ".xlsb", ".xls")),
     Unreadable("an OpenDocument spreadsheet", _SPREADSHEET, suffixes=(".ods",)),
@@ -82,7 +83,7 @@ UNREADABLE = (
         (b"<!doctype html", b"<!DOCTYPE html", b"<!DOCTYPE HTML", b"<html", b"<HTML"),
         (".html", ".htm"),
     ),
-    # Numbers and times of subtitles would be sentences.
+    # Without this the numbers and times of subtitles would be read as sentences.
     Unreadable(
         "a file of subtitles",
         "write their texts into a plain text file, a sentence on a line",
@@ -94,11 +95,11 @@ UNREADABLE = (
 
 
 def refuse_unreadable(path: Path, name: str, head: bytes) -> None:
-    """Reject a file in a format that no command reads.
+    """Raise an error if a file is in a format that no command reads.
 
     Args:
         path: The file.
-        name: Its name in lower case without the suffix of a packing.
+        name: Its name in lower case, without a suffix such as `.gz`.
         head: Its first bytes, unpacked.
     """
     if root_of(head) == "cesAlign":
@@ -124,7 +125,7 @@ def refuse_unreadable(path: Path, name: str, head: bytes) -> None:
             "`iconv -f UTF-16LE -t UTF-8`",
             path=path,
         )
-    # A character may be cut at the end.
+    # The last bytes are left out, because they may be part of a character.
     if b"\xff" in head or "\ufffd" in head[:-4].decode("utf8", "replace"):
         raise InputError(
             f"{path} is binary and of no format that is read (docs/formats.md); write its texts as TSV, CSV, JSON "
@@ -134,7 +135,7 @@ def refuse_unreadable(path: Path, name: str, head: bytes) -> None:
 
 
 def archive_error(path: Path) -> InputError:
-    """The error that refuses an archive, such as those of OPUS and GloVe, with its members and what unpacks it."""
+    """Make the error that refuses an archive; it lists the members and says how to unpack and use them."""
     is_zip = zipfile.is_zipfile(path) or path.suffix.lower() == ".zip"
     members: list[str] = []
     with suppress(zipfile.BadZipFile, tarfile.TarError):
@@ -142,18 +143,18 @@ def archive_error(path: Path) -> InputError:
             with zipfile.ZipFile(path) as archive:
                 members = archive.namelist()
         else:
-            # It has no list; a member may reach beyond what is searched.
+            # A tar archive has no list of its members, so only its first 16 blocks are searched.
             start = b"".join(islice(unpacked(path), 16))
             with tarfile.open(fileobj=io.BytesIO(start), mode="r:") as opened:
                 for member in opened:
                     members.append(member.name + "/" * member.isdir())
-    # Archives hold notes next to the data, and the numbers of the sentences of OPUS.
-    aside = re.compile(r"(^|/)(readme|licen[cs]e|copying|\.|__macosx)|\.ids$|/$", re.IGNORECASE)
-    useful = [name for name in members if not aside.search(name)]
+    # Archives of OPUS also hold notes and the numbers of sentences, which are no data.
+    no_data = re.compile(r"(^|/)(readme|licen[cs]e|copying|\.|__macosx)|\.ids$|/$", re.IGNORECASE)
+    useful = [name for name in members if not no_data.search(name)]
     shown = ", ".join(useful[:8]) + (", ..." if len(useful) > 8 else "")
     unpack = f"unzip {path.name}" if is_zip else f"tar -xf {path.name}"
     use = "the unpacked files"
-    # The two sides of a bitext, such as corpus.cs-en.cs, are equal but for the language at the end.
+    # The files of a bitext, such as corpus.cs-en.cs and corpus.cs-en.en, have names that differ in the last part.
     sides = [match for name in useful if (match := re.fullmatch(r"(.+)\.([a-z]{2,3}(?:[_-][A-Za-z]+)?)", name))]
     if len(sides) == 2 and sides[0][1] == sides[1][1]:
         source, reference = (match[0] for match in sorted(sides, key=lambda match: match[2] == "en"))

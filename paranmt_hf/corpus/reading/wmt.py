@@ -1,6 +1,6 @@
-"""Test sets of WMT: XML since 2021; until 2020 SGML, a file for each side, with documents and numbered segments.
+"""Test sets of WMT: since 2021 in XML, until 2020 in SGML, with one file for each side.
 
-Most files of SGML are no well-formed XML: they have no root, attributes without quotes, and a bare `&` in texts.
+Most SGML files are not well-formed XML: they have no root, attributes without quotes, and a bare `&` in texts.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from paranmt_hf.corpus.reading.xml_stream import elements, name_of, root_of, sta
 from paranmt_hf.errors import InputError
 
 SIDES = ("src", "ref", "hyp")
-# A side of a document: its kind, its language, and who wrote it.
+# A side of a document: its kind (of `SIDES`), its language, and the translator or system that wrote it.
 Side = tuple[str, str, str]
 
 
 class WmtXmlTable(LanguageTable):
-    """Each segment of a document is a row.
+    """A test set in XML, each segment of which is a row.
 
-    The columns are the languages of the source and of the references, such as `cs` and `en`. References by several
-    translators are `en/A` and `en/B`, outputs of systems `en/Online-B`.
+    The columns are the languages of the source and of the references, such as `cs` and `en`. References of several
+    translators are the columns `en/A` and `en/B`, outputs of systems `en/Online-B`.
     """
 
     format: ClassVar[str] = "WMT XML"
@@ -43,7 +43,7 @@ class WmtXmlTable(LanguageTable):
         self._columns: dict[Side, str] = {}
         for side in sides:
             kind, language, who = side
-            # Who wrote a side is in the name of its column if that does not follow.
+            # The writer is in the name of the column if the language alone does not identify the side.
             is_one = kind != "hyp" and [one[:2] for one in sides].count((kind, language)) == 1
             self._columns[side] = language if is_one else f"{language}/{who}"
         sources = [language for kind, language, _ in sides if kind == "src"]
@@ -64,7 +64,8 @@ class WmtXmlTable(LanguageTable):
 
 
 def _side(kind: str, attributes: dict[str, str]) -> Side:
-    # wmt-format-tools wraps the outputs of systems with `language`.
+    """Return the side that an element stands for, from its name and its attributes."""
+    # wmt-format-tools writes the attribute `language` for outputs of systems.
     language = attributes.get("lang") or attributes.get("language") or kind
     who = {"src": "", "ref": "translator", "hyp": "system"}[kind]
     return kind, language, attributes.get(who, "")
@@ -72,20 +73,23 @@ def _side(kind: str, attributes: dict[str, str]) -> Side:
 
 TAG = re.compile(r"<(srcset|refset|tstset|doc)\b([^>]*)>|<seg\b([^>]*)>(.*?)</seg\s*>", re.IGNORECASE | re.DOTALL)
 ATTRIBUTE = re.compile(r"""([\w-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
-# A bare `&` stays.
+# A bare `&` is no entity, and stays.
 ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|\w+);")
 
 
 class Segment(NamedTuple):
     """A segment of a test set."""
 
-    document: str  # Id of its document
-    number: str  # Its id in the document
+    document: str  # Id of the document it is in
+    number: str  # Its id within the document
     text: str
 
 
 class WmtSgmlTable(LanguageTable):
-    """One side of a test set: each segment is a row, and the only column is its language, or `text`."""
+    """One side of a test set in SGML, each segment of which is a row.
+
+    The only column has the language of this side as its name, or `text` if the file does not state one.
+    """
 
     format: ClassVar[str] = "WMT SGML"
 
@@ -101,6 +105,7 @@ class WmtSgmlTable(LanguageTable):
         return ["text"], None
 
     def pair_of(self, language: str) -> tuple[str, str]:
+        """Raise an error, because this file is only one side of a bitext."""
         raise InputError(
             f"{self.path} is one side of a test set; give both files, one as `source` and one as `reference`",
             path=self.path,
@@ -108,7 +113,11 @@ class WmtSgmlTable(LanguageTable):
         )
 
     def segments(self) -> Iterator[Segment]:
-        """Read the segments in order."""
+        """Read the segments in order.
+
+        Raises:
+            InputError: If there are none.
+        """
         document, found = "", False
         for kind, attributes, text in _tags(self.path):
             if kind == "doc":
@@ -127,7 +136,11 @@ class WmtSgmlTable(LanguageTable):
 
 
 def _tags(path: Path) -> Iterator[tuple[str, dict[str, str], str]]:
-    """Read the tags of sets, documents and segments: name in lower case, attributes, and text of a segment."""
+    """Read the tags of sets, documents and segments in an SGML file.
+
+    Yields:
+        Name in lower case, attributes, and for a segment its text, with entities as they are in the file.
+    """
     content = b"".join(unpacked(path))
     try:
         text = content.decode("utf-8-sig")
@@ -138,7 +151,7 @@ def _tags(path: Path) -> Iterator[tuple[str, dict[str, str], str]]:
             path=path,
         ) from None
     for match in TAG.finditer(text):
-        name, attributes, own, content_of_segment = match.groups()
-        given = ATTRIBUTE.findall(attributes if name else own)
-        values = {key.lower(): html.unescape(double or single or bare) for key, double, single, bare in given}
-        yield (name or "seg").lower(), values, content_of_segment or ""
+        name, attributes, seg_attributes, seg_text = match.groups()
+        written = ATTRIBUTE.findall(attributes if name else seg_attributes)
+        values = {key.lower(): html.unescape(double or single or bare) for key, double, single, bare in written}
+        yield (name or "seg").lower(), values, seg_text or ""

@@ -1,4 +1,4 @@
-"""XLIFF: XML Localisation Interchange File Format, versions 1.0 to 1.2 and 2.0 to 2.2."""
+"""XLIFF (XML Localisation Interchange File Format), versions 1.0 to 1.2 and 2.0 to 2.2."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from paranmt_hf.corpus.reading.xml_stream import children, elements, name_of, st
 
 
 class XliffTable(LanguageTable):
-    """Each segment is a row: a `segment` of versions 2, an `mrk` of type `seg` of versions 1, else a `trans-unit`.
+    """An XLIFF file, each segment of which is a row.
 
-    A target that is missing, empty or in a state such as `new`, `needs-translation` or `initial` is null.
+    A segment is a `segment` element in versions 2; in versions 1 an `mrk` element of type `seg`, or a whole
+    `trans-unit` without such marks. A target is null if it is missing, empty or in the state `new`,
+    `needs-translation` or `initial`.
     """
 
     format: ClassVar[str] = "XLIFF"
@@ -41,7 +43,7 @@ class XliffTable(LanguageTable):
             parts = children(unit, "segment") if name_of(unit) == "unit" else [unit]
             for part in parts:
                 for foreign, translation in _segments(part):
-                    # Of a file whose source and target have one language, the targets are left out.
+                    # If source and target have the same language, the source comes last and replaces the target.
                     yield {
                         self._names[plain_code(target)]: translation,
                         self._names[plain_code(source or "")]: foreign,
@@ -49,16 +51,20 @@ class XliffTable(LanguageTable):
 
 
 def _languages(attributes: Mapping[str, str]) -> tuple[str | None, str]:
-    """The languages of source and target: in attributes of `file` in versions 1, of `xliff` in versions 2.
+    """Return source and target language from the attributes of `file` (versions 1) or `xliff` (versions 2).
 
-    Targets of a file that does not say their language are in the column `target`.
+    The source language is None if the attributes lack it; the target language is then "target", the name of its
+    column.
     """
     source = attributes.get("source-language", attributes.get("srcLang"))
     return source, attributes.get("target-language", attributes.get("trgLang")) or "target"
 
 
 def _segments(part: Element) -> Iterator[tuple[list[str], list[str]]]:
-    """Source and target of each segment of a `segment` or `trans-unit`; targets not yet translated are empty."""
+    """Read the source and the target of each segment of a `segment` or `trans-unit`.
+
+    Each is a list of one text; the target's is empty if the segment is not translated.
+    """
     found = {name: next(iter(children(part, name)), None) for name in ("source", "target", "seg-source")}
     source, target = found["source"], found["target"]
     if source is None:
@@ -66,7 +72,7 @@ def _segments(part: Element) -> Iterator[tuple[list[str], list[str]]]:
     state = part.get("state")
     if target is not None:
         state = target.get("state") or state
-    # In these states it is no translation yet, often a copy of the source.
+    # In these states the target is no translation yet, and often a copy of the source.
     if target is None or state in ("new", "needs-translation", "initial"):
         target = Element("target")
     marked, translated = _marked(found["seg-source"]), _marked(target)
@@ -78,7 +84,7 @@ def _segments(part: Element) -> Iterator[tuple[list[str], list[str]]]:
 
 
 def _marked(element: Element | None) -> dict[str, Element]:
-    """The segments that are marked inside an element, by their numbers."""
+    """Return the `mrk` elements of type `seg` inside an element, by their ids."""
     found = {}
     for mark in element.iter() if element is not None else ():
         if name_of(mark) == "mrk" and mark.get("mtype") == "seg":

@@ -1,1 +1,1 @@
-"""Corpora as they are released: schema, files, record, card."""
+"""Corpora in the form in which they are released: schema, files, record and card."""

@@ -1,4 +1,4 @@
-"""The `datasets` builder: any folder of rows with the schema, as the configs of the corpus."""
+"""The builder of `datasets` for corpora: it loads any Parquet files with the schema as the configs of a corpus."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class ParaNMTConfig(datasets.BuilderConfig):
     """A config of the builder: `default` (all rows), `filtered` or `sample`.
 
     Attributes:
-        checksum: Of what the files hold; part of the name under which `datasets` keeps the result, so that a corpus
-            that was scored again, or another one of the same name, is not taken for it.
+        checksum: Checksum of what identifies the files. It is part of the name under which `datasets` caches the
+            result, so that a corpus that was scored again, or another one of the same name, is not taken for this one.
     """
 
     checksum: str | None = None
@@ -35,9 +35,9 @@ class ParaNMTConfig(datasets.BuilderConfig):
 class ParaNMTBuilder(datasets.ArrowBasedBuilder):
     """Builds a paraphrase corpus from Parquet files with the columns of the schema.
 
-    Takes `data_dir`, a corpus, or `data_files`, any Parquet files of the schema, and selects for itself: `filtered`
-    holds the top two tenths of the paraphrase score with at most 30 tokens on both sides (after ParaNMT-50M, table 5),
-    `sample` a thousand rows sampled at random.
+    The files are those of a corpus (`data_dir`) or any Parquet files (`data_files`). The builder chooses the rows of a
+    config itself: `filtered` holds the best two tenths of the paraphrase score with at most 30 tokens on both sides
+    (after ParaNMT-50M, table 5), `sample` a thousand rows sampled at random.
 
     >>> builder = ParaNMTBuilder(config_name="filtered", data_dir="paranmt50m")        # doctest: +SKIP
     >>> builder.download_and_prepare(num_proc=2); builder.as_dataset(split="train")  # doctest: +SKIP
@@ -59,6 +59,7 @@ class ParaNMTBuilder(datasets.ArrowBasedBuilder):
         super().__init__(*args, data_dir=data_dir, **options)
 
     def _files(self) -> list[Path]:
+        """Return the Parquet files to load."""
         if self.config.data_files is not None:
             return [Path(path) for paths in self.config.data_files.values() for path in paths]
         if self.config.data_dir is None:
@@ -75,7 +76,7 @@ class ParaNMTBuilder(datasets.ArrowBasedBuilder):
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:  # noqa: ANN401
         files = self._files()
-        # Lists are what `datasets` deals out to its processes: one file is one shard.
+        # `datasets` shares lists among its processes, so one file is one shard.
         arguments: dict[str, Any] = {"files": [str(path) for path in files]}
         if self.config.name == "filtered":
             scores = [table["para_score"].to_numpy() for table in read_tables(files, ["para_score"])]
@@ -102,11 +103,14 @@ class ParaNMTBuilder(datasets.ArrowBasedBuilder):
 
 
 def _checksum(files: list[Path]) -> str:
-    """Identify files without reading them whole: a Parquet footer has sizes and statistics of every column."""
+    """Return a checksum of files by their paths, sizes, times and last bytes, without reading them as a whole.
+
+    The footer of a Parquet file, at its end, has sizes and statistics of every column.
+    """
     digest = hashlib.sha256()
     for path in files:
         with path.open("rb") as file:
-            # These bytes hold the footer of any Parquet file of ours.
+            # The last 64 KiB hold the whole footer of any file that this package writes.
             file.seek(max(0, path.stat().st_size - (1 << 16)))
             digest.update(f"{path.resolve()} {path.stat().st_size} {path.stat().st_mtime_ns}".encode() + file.read())
     return digest.hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Checksums of the columns of a corpus: a column that is added later does not change those of the others."""
+"""Checksums of the columns of a corpus, each on its own, so that adding a column does not change the others."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from paranmt_hf.text.tokens import text_bytes
 
 
 class ColumnChecksums:
-    """SHA-256 of each column of tables that follow one another, however they are cut into tables and files."""
+    """Computes the SHA-256 of each column of consecutive tables, however the rows are cut into tables."""
 
     def __init__(self) -> None:
-        # Of each column: which values are there, the lengths of texts, and the values.
+        # Three hashes for each column: of which values are valid, of the lengths of texts, and of the values.
         self._sums: dict[str, tuple[Any, Any, Any]] = {}
 
     def add(self, table: pa.Table) -> None:
-        """Add the next rows."""
+        """Add a table with the next rows."""
         for name in table.column_names:
             valid, lengths, values = self._sums.setdefault(
                 name, (hashlib.sha256(), hashlib.sha256(), hashlib.sha256())
@@ -34,8 +34,8 @@ class ColumnChecksums:
                     values.update(np.ascontiguousarray(chunk.fill_null(0).to_numpy(zero_copy_only=False)).tobytes())
 
     def digests(self) -> dict[str, str]:
-        """The checksum of each column."""
+        """Return the SHA-256 of each column, in hexadecimal, by its name."""
         return {
-            name: hashlib.sha256(b"".join(part.digest() for part in parts)).hexdigest()
-            for name, parts in self._sums.items()
+            name: hashlib.sha256(b"".join(one.digest() for one in hashes)).hexdigest()
+            for name, hashes in self._sums.items()
         }

@@ -1,4 +1,4 @@
-"""Publishing corpora: the check against the record, and the card."""
+"""Publishing of corpora: checks against the record, the files and the card."""
 
 from __future__ import annotations
 
@@ -19,7 +19,19 @@ from paranmt_hf.util.yaml_files import card_header
 
 
 def check_release(folder: Path, license: str | None = None) -> ReleaseRecord:
-    """Check files and licence of a corpus against its record; returns the record, under `license` if given."""
+    """Check the files and the licence of a corpus against its record.
+
+    Args:
+        folder: The corpus.
+        license: Licence under which it is published instead of its own; None for its own.
+
+    Returns:
+        The record, with `license` if that is given.
+
+    Raises:
+        InputError: If a file is damaged, record and card state different licences, the Hub does not know the licence,
+            or the terms of the translation model do not permit it.
+    """
     record = read_record(folder)
     if license is not None:
         record = record.with_license(str(License.parse(license)))
@@ -43,11 +55,17 @@ def check_release(folder: Path, license: str | None = None) -> ReleaseRecord:
 
 
 def plan_release(folder: Path, about: About, results: Sequence[Any] = ()) -> PublishPlan:
-    """Check a corpus and list the files to publish, under the licence of `about` if it states one."""
+    """Check a corpus, and plan what is published: its files and its card.
+
+    Args:
+        folder: The corpus.
+        about: What the publisher says of it: licence and notes.
+        results: Not used, because corpora have no results of evaluation.
+    """
     record = check_release(folder, about.license)
     files: dict[str, Content] = {path: folder / path for config in record.configs.values() for path in config.files}
     built = ReleaseRecord.read(folder)
-    # As it is in the folder, unless it is published under another licence.
+    # The record is published as it is in the folder, unless the licence is another one.
     files[RELEASE_RECORD] = folder / RELEASE_RECORD if record == built else record.to_bytes()
     picture = plot_histograms(record.statistics)
     if picture:

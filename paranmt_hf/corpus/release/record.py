@@ -15,27 +15,27 @@ from paranmt_hf.util.records import Identity, Record, from_json, read_json
 from paranmt_hf.util.wording import counted
 
 RELEASE_RECORD = "build.json"
-# Settings under `release` that only word the card; another wording is not another corpus.
+# Settings under `release` that are only texts of the card; other texts do not make another corpus.
 WORDING = ("title", "description")
 
 
 @dataclass
 class ConfigFiles:
-    """The files of one config."""
+    """The files of one config of a corpus."""
 
-    # Path relative to the corpus and SHA-256 of each file, in order
+    # SHA-256 of each file, in hexadecimal, by its path in the folder of the corpus, in order
     files: dict[str, str] = field(default_factory=dict)
     rows: int = 0  # Number of rows
-    bytes: int = 0  # Size of the rows in memory
-    file_bytes: int = 0  # Size of the files
-    # What chose the rows, if anything did: ranges of columns, or the seed of a sample
+    bytes: int = 0  # Size of the rows in memory, in bytes
+    file_bytes: int = 0  # Size of the files, in bytes
+    # How the rows were chosen: ranges of columns, or size and seed of a sample; empty for all rows
     selection: dict[str, int | list[int | float | None]] = field(default_factory=dict)
     columns: dict[str, str] = field(default_factory=dict)  # SHA-256 of each column, see `column_checksums`
 
 
 @dataclass(frozen=True)
 class Example:
-    """A pair that the card shows."""
+    """A pair that the card shows as an example."""
 
     reference: str
     translation: str
@@ -44,57 +44,57 @@ class Example:
 
 @dataclass(frozen=True)
 class RangeRecord:
-    """Pairs of one range of the paraphrase score; a mean is None if there are no rows."""
+    """Figures of the pairs in one range of the paraphrase score."""
 
-    range: str
-    rows: int
-    mean_trigram_overlap: float | None
-    mean_length: float | None
-    examples: list[Example]
+    range: str  # The range, such as "(0.2, 0.4]"
+    rows: int  # Number of pairs
+    mean_trigram_overlap: float | None  # None if no pair has an overlap
+    mean_length: float | None  # Mean number of word tokens over both sides; None without pairs
+    examples: list[Example]  # At most three pairs
 
 
 @dataclass(frozen=True)
 class StatisticsRecord:
-    """Statistics of the config `default`."""
+    """Statistics of the pairs in the config `default`."""
 
     rows: int  # Number of pairs
-    mean_reference_length: float  # In word tokens
-    mean_translation_length: float  # In word tokens
-    mean_translation_score: float | None  # Natural logarithm per target token (<= 0); None for imported pairs
-    ranges: list[RangeRecord]  # By paraphrase score, ascending
-    histogram: list[int]  # Counts [bin] of the paraphrase score, bins of equal width from -1 to 1
-    # Counts [bin] of the other columns; a corpus of an earlier version has none
+    mean_reference_length: float  # Mean number of word tokens in a reference
+    mean_translation_length: float  # Mean number of word tokens in a translation
+    mean_translation_score: float | None  # Mean of the column, at most 0; None for imported pairs
+    ranges: list[RangeRecord]  # Figures by range of the paraphrase score, ascending
+    histogram: list[int]  # Counts [bin] of the paraphrase score, in bins of equal width from -1 to 1
+    # Counts [bin] of other columns; empty for corpora of earlier versions
     histograms: dict[str, list[int]] = field(default_factory=dict)
-    # Number of pairs with a mismatch, by column, for those columns that the corpus has
+    # Number of pairs with a mismatch, for each column of mismatches that the corpus has
     mismatches: dict[str, int] = field(default_factory=dict)
-    # Number of distinct ids; None without a column `rank`, when it equals that of the rows
+    # Number of distinct ids; None without a column `rank`, because each row then has an id of its own
     sentences: int | None = None
 
 
 @dataclass(frozen=True)
 class FilterRecord:
-    """Number of rows that a filter dropped."""
+    """How many pairs one filter dropped."""
 
-    reason: str  # Why
-    settings: dict[str, Any]  # What determines its verdicts
-    dropped: int  # Number of dropped pairs
+    reason: str  # Why the filter drops pairs, in words
+    settings: dict[str, Any]  # What determines which pairs it drops
+    dropped: int  # Number of pairs that it dropped
 
 
 @dataclass(frozen=True)
 class SelectionRecord:
-    """How a corpus was selected from another one; the entry `selection` of its settings."""
+    """How a corpus was selected from another one; the part `selection` of its settings."""
 
     release: str  # Name of the other corpus
-    files: dict[str, str]  # Path and SHA-256 of each of its files
-    rows: int  # Number of its pairs
-    scorer: dict[str, Any]  # The scorer of its paraphrase scores
-    filters: list[FilterRecord]  # In the order in which they decided
-    before: SelectionRecord | None = None  # How the other corpus was selected, if it was
+    files: dict[str, str]  # SHA-256 of each file of the other corpus, by its path
+    rows: int  # Number of pairs in the other corpus
+    scorer: dict[str, Any]  # Identity of the scorer of its paraphrase scores
+    filters: list[FilterRecord]  # The filters, in the order in which they decided
+    before: SelectionRecord | None = None  # How the other corpus was selected; None if it was not
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseRecord(Record):
-    """The content of `build.json`."""
+    """The content of `build.json`, the record of a corpus."""
 
     FILE: ClassVar[str] = RELEASE_RECORD
     KIND: ClassVar[str] = "a corpus (`paranmt build`, `paranmt import`)"
@@ -102,21 +102,29 @@ class ReleaseRecord(Record):
     name: str  # Name of the corpus
     schema_version: str  # Version of the columns
     license: str  # Licence: an id that the Hub lists, or `NAME <LINK>`
-    title: str | None = None  # What the card is headed with, if not the name
+    title: str | None = None  # Heading of the card; None for the name
     description: str | None = None  # Description of the corpus on its card, in the words of its maker
-    # What determined the corpus, by part: `bitext` or `pairs`, `translator`, `scorer`, `columns`, `release`, and
-    # `selection` where it was selected from another one
+    # What determined the corpus, by part: `bitext`, `text` or `pairs`, `pivot`, `translator` or `paraphraser`,
+    # `scorer`, `columns`, `release`, and `selection` if it was selected from another corpus
     settings: dict[str, dict[str, Any]]
-    dropped: dict[str, int]  # Lines of the input that are not in it, by reason
-    capitals: int = 0  # Lines of the input in capitals, which were translated in the case of sentences
-    columns: list[str]  # Names of its columns in order
-    configs: dict[str, ConfigFiles]  # What was written for each config
-    statistics: StatisticsRecord  # What is in the config `default`
-    warnings: list[str] = field(default_factory=list)  # Notes for the readers of the card
+    dropped: dict[str, int]  # Number of lines of the input that are not in the corpus, by reason
+    capitals: int = 0  # Number of lines of the input in capitals, which were translated in sentence case
+    columns: list[str]  # Names of the columns, in order
+    configs: dict[str, ConfigFiles]  # The files of each config
+    statistics: StatisticsRecord  # Statistics of the config `default`
+    warnings: list[str] = field(default_factory=list)  # Warnings that the card shows
 
     @classmethod
     def read(cls, folder: str | Path, name: str = "") -> Self:
-        """Read the record of a corpus, which errors call `name`, without checking its files."""
+        """Read the record of a corpus, without checking the files of the corpus.
+
+        Args:
+            folder: The corpus.
+            name: What errors call it; its folder if left out.
+
+        Raises:
+            InputError: If there is no record, or it is damaged or of another major schema version.
+        """
         folder, name = Path(folder), name or str(folder)
         path = folder / RELEASE_RECORD
         check_regular(path)
@@ -126,7 +134,7 @@ class ReleaseRecord(Record):
         try:
             values = read_json(path, "the record of a corpus")
             version = values.get("schema_version") if isinstance(values, dict) else None
-            # The version first: a record of another schema is not damaged.
+            # The version is checked first, because a record of another schema is not damaged.
             if version is None or str(version).split(".")[0] == SCHEMA_VERSION.split(".")[0]:
                 return cls.from_json(values, path)
         except InputError as error:
@@ -137,21 +145,22 @@ class ReleaseRecord(Record):
         )
 
     def to_json(self) -> dict[str, Any]:
+        """Return the record as JSON values; entries that are None are left out."""
         return {key: value for key, value in super().to_json().items() if value is not None}
 
     @property
     def written_by(self) -> list[str]:
-        """Models that wrote its translations, or those of the corpus that its pairs were mined from."""
+        """Names of the models that wrote the translations; of mined pairs, those of the corpus they come from."""
         models = [self.settings.get(way, {}).get("model") for way in ("translator", "pivot")]
         return [model for model in models if model] + list(self.settings.get("pairs", {}).get("written_by", ()))
 
     def check_terms(self, license: str | None) -> None:
-        """Reject a licence that the terms of the models that wrote its translations do not permit."""
+        """Reject a licence that the terms of the models that wrote the translations do not permit."""
         for model in self.written_by:
             check_terms(model, license)
 
     def config_lines(self) -> list[str]:
-        """A line for each config, with its rows and bytes, for a terminal."""
+        """Return a line for each config with its numbers of pairs and bytes, for a terminal."""
         return [
             f"  {name:<9}{counted(config.rows, 'pair'):>18} {config.file_bytes:>15,} bytes"
             for name, config in self.configs.items()
@@ -159,45 +168,45 @@ class ReleaseRecord(Record):
 
     @property
     def identity(self) -> Identity:
-        """Everything that determined the corpus, see `identity_of`."""
+        """Everything that determined the corpus; see `identity_of`."""
         return identity_of(self.settings)
 
     @property
     def selection(self) -> SelectionRecord | None:
-        """How it was selected from another corpus; None if it was not."""
+        """How the corpus was selected from another one; None if it was not."""
         if "selection" not in self.settings:
             return None
         return from_json(SelectionRecord, self.settings["selection"], RELEASE_RECORD)
 
     @property
     def selections(self) -> list[SelectionRecord]:
-        """The selections from which its rows come, the first one first."""
-        found, last = list[SelectionRecord](), self.selection
-        while last is not None:
-            found.insert(0, last)
-            last = last.before
-        return found
+        """All selections that led to the corpus, the first one first."""
+        selections, selection = list[SelectionRecord](), self.selection
+        while selection is not None:
+            selections.insert(0, selection)
+            selection = selection.before
+        return selections
 
     @property
     def source(self) -> dict[str, Any]:
-        """Identity of the input that its rows come from."""
+        """Identity of the input of the corpus: a bitext, text or pairs."""
         return next((self.settings[part] for part in ("bitext", "text", "pairs") if part in self.settings), {})
 
     @property
     def language(self) -> str:
-        """ISO 639-1 code of the language of both sides."""
+        """Language of both sides (ISO 639-1)."""
         return str(self.settings.get("release", {}).get("language", "en"))
 
     @property
     def made_by(self) -> MadeBy | None:
-        """Who wrote the second sentences of imported pairs; None if this package translated them."""
+        """Who wrote the second sentences of imported pairs; None if a model translated them for this corpus."""
         if "translator" in self.settings:
             return None
         made_by: MadeBy = self.settings.get("pairs", {}).get("made_by", "unknown")
         return made_by
 
     def with_license(self, license: str) -> ReleaseRecord:
-        """The same record of a corpus under another licence."""
+        """Return this record with another licence."""
         return replace(
             self,
             license=license,
@@ -206,9 +215,10 @@ class ReleaseRecord(Record):
 
 
 def identity_of(settings: Mapping[str, Any]) -> Identity:
-    """Remove from the settings of a corpus what follows from others, or only changes its card.
+    """Return the settings of a corpus without what follows from others, or only changes its card.
 
-    That is title and description, and of a selection the counts and the name of a corpus known by its files.
+    Left out are title and description, and of a selection the counts of dropped pairs and the name of the other
+    corpus, which its files identify.
     """
     release = {name: value for name, value in settings["release"].items() if name not in WORDING}
     found = {**settings, "release": release}

@@ -1,4 +1,4 @@
-"""Corpora as files: writing, reading, checking, and fetching them from the Hub."""
+"""The files of corpora: writing, reading and checking them, and fetching them from the Hub."""
 
 from __future__ import annotations
 
@@ -36,15 +36,25 @@ from paranmt_hf.util.files import check_regular, checksum
 from paranmt_hf.util.parquet import check_unique, open_parquet, plain_types
 from paranmt_hf.util.records import read_json
 
+# Names of our columns: those of text, and all.
 TEXT = frozenset(column.name for column in COLUMNS if pa.types.is_string(column.type))
 NAMES = frozenset(column.name for column in COLUMNS)
-# Small enough that a stream starts at once and a score filter reads little, large enough to compress well.
+# Few enough rows that a stream starts at once and a filter by score reads little, enough to compress well.
 ROW_GROUP_ROWS = 20_000
+# Folder of each config within a corpus.
 FOLDERS = {"default": "data", "filtered": "filtered", "sample": "sample"}
 
 
 def check_types(schema: pa.Schema, columns: Collection[str], path: Path) -> None:
-    """Check those of `columns` that are in the schema: one of each, whose numbers and text may have any width."""
+    """Check the types of columns in a file.
+
+    Our columns of text must hold text, and our other columns numbers, both of any width.
+
+    Args:
+        schema: Schema of the file.
+        columns: Names of the columns to check; each may occur only once, and those that are missing are ignored.
+        path: The file, for errors.
+    """
     check_unique(schema, columns, path)
     for field in schema:
         if field.name not in columns:
@@ -62,7 +72,13 @@ def check_types(schema: pa.Schema, columns: Collection[str], path: Path) -> None
 
 
 def check_text(table: pa.Table, path: Path, first: int) -> None:
-    """Check that the text of rows of a file is UTF-8; `first` is the number of the first row."""
+    """Check that our columns of text are UTF-8.
+
+    Args:
+        table: Consecutive rows of a file.
+        path: The file, for errors.
+        first: Index of the first row in the file.
+    """
     for name in table.column_names:
         column = table[name]
         if name not in TEXT or _is_valid(column):
@@ -75,6 +91,7 @@ def check_text(table: pa.Table, path: Path, first: int) -> None:
 
 
 def _is_valid(column: pa.ChunkedArray | pa.Array) -> bool:
+    """Whether the values of a column are valid, for text whether it is UTF-8."""
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:
@@ -84,7 +101,7 @@ def _is_valid(column: pa.ChunkedArray | pa.Array) -> bool:
 
 @dataclass
 class WrittenRelease:
-    """A written corpus: its configs, and the statistics of `default`."""
+    """A corpus that was written: the files of its configs, the statistics of `default`, and the schema."""
 
     configs: dict[str, ConfigFiles]
     statistics: ReleaseCounter
@@ -99,14 +116,22 @@ def write_files(
     group_rows: int | None = None,
     max_bytes: int = 500_000_000,
 ) -> list[Path]:
-    """Write tables into Parquet files of at most `max_bytes`, which are named once their number is known.
+    """Write tables into Parquet files named like `train-00000-of-00002.parquet`.
 
-    Row groups have `ROW_GROUP_ROWS` by default.
+    Args:
+        tables: The rows.
+        folder: Folder of the files, created with the first one.
+        schema: Schema of the files.
+        group_rows: Number of rows in a row group; `ROW_GROUP_ROWS` if None.
+        max_bytes: A file ends where the next row group would probably make it larger than this.
+
+    Returns:
+        The files, in order; empty if there are no rows.
     """
     group_rows = group_rows or ROW_GROUP_ROWS
-    # The page index and chunks by content keep unchanged columns byte-identical, so that a store that works by chunks
-    # (the Hub) takes only the new scores of a corpus that was scored again. Sentences hardly repeat next to each
-    # other; only the origin does.
+    # With a page index and content-defined chunks, columns that do not change keep their bytes. So a store that works
+    # by chunks, as the Hub does, takes only the new scores of a corpus that was scored again.
+    # A dictionary pays only for the origin, because neighbouring sentences are hardly ever equal.
     dictionaries = [name for name in schema.names if name == "origin"]
     options: dict[str, Any] = {"use_content_defined_chunking": True, "write_page_index": True}
     options |= {"compression": "zstd", "use_dictionary": dictionaries}
@@ -119,7 +144,7 @@ def write_files(
         with parts[-1].open("wb") as file, pq.ParquetWriter(file, schema, **options) as writer:
             for count, group in enumerate(chain([first], groups), 1):
                 writer.write_table(pa.Table.from_batches([group]), row_group_size=group_rows)
-                # The next row group is expected to be as large as the mean so far; each also has 4 KiB in the footer.
+                # The next row group will be about as large as the mean so far. Each also takes 4 KiB in the footer.
                 if (file.tell() / count + 4096) * (count + 1) > max_bytes:
                     break
     named = []
@@ -129,10 +154,17 @@ def write_files(
 
 
 def write_release(tables: Iterable[pa.Table], folder: Path, *, optional: Collection[str] = ()) -> WrittenRelease:
-    """Write the Parquet files of a corpus: configs `default`, `filtered` and `sample`.
+    """Write the Parquet files of a corpus, with the configs `default`, `filtered` and `sample`.
 
-    The tables have the columns of the schema and the `optional` ones that are kept, in the order of their ids. The
-    caller renames the folder when all is there.
+    There is no config `filtered` if it would have no rows.
+
+    Args:
+        tables: Rows with the columns of the schema, in the order of their ids.
+        folder: Folder of the corpus. The caller renames it when it is complete.
+        optional: The optional columns that are written.
+
+    Raises:
+        InputError: If there are no rows.
     """
     schema = arrow_schema(optional)
     statistics, sample = ReleaseCounter(), Sample(SAMPLE_ROWS, SAMPLE_SEED)
@@ -157,7 +189,7 @@ def write_release(tables: Iterable[pa.Table], folder: Path, *, optional: Collect
     scores.clear()
     written = read_tables([folder / path for path in default.files])
     filtered = _write_config(folder, "filtered", (table.filter(in_ranges(table, ranges)) for table in written), schema)
-    # `datasets` cannot stream a config without rows.
+    # `datasets` cannot stream a config without rows, so that is left out.
     if filtered.rows:
         filtered.selection = {name: list(bounds) for name, bounds in ranges.items()}
         configs["filtered"] = filtered
@@ -169,6 +201,7 @@ def write_release(tables: Iterable[pa.Table], folder: Path, *, optional: Collect
 
 
 def _write_config(folder: Path, config: str, tables: Iterable[pa.Table], schema: pa.Schema) -> ConfigFiles:
+    """Write the files of one config, and return their checksums and sizes."""
     written, sums = ConfigFiles(), ColumnChecksums()
 
     def counted() -> Iterator[pa.Table]:
@@ -187,16 +220,24 @@ def _write_config(folder: Path, config: str, tables: Iterable[pa.Table], schema:
 
 @dataclass(frozen=True)
 class FoundRelease:
-    """A corpus in a folder or on the Hub, of which one config was fetched and checked against the record."""
+    """A corpus in a folder or on the Hub; one config of it was fetched and checked against the record."""
 
     name: str  # Name of the folder, or id on the Hub
     files: list[Path]  # Parquet files of the config, in order
-    record: ReleaseRecord
+    record: ReleaseRecord  # Record of the corpus
     identity: dict[str, Any]  # What determines the rows: checksums of the files, or id and commit on the Hub
 
 
 def find_release(corpus: str | Path, config: str = "default") -> FoundRelease:
-    """Find a corpus: a folder, or an id on the Hub, which `@` and a revision may follow."""
+    """Find a corpus and check the files of one config; a corpus on the Hub is downloaded.
+
+    Args:
+        corpus: Folder, or id on the Hub, which `@` and a revision may follow.
+        config: Name of the config.
+
+    Raises:
+        InputError: If there is no such corpus, or it is damaged.
+    """
     folder = Path(corpus).expanduser()
     name, revision = split_revision(str(corpus))
     if folder.exists() or not is_id(name):
@@ -231,7 +272,10 @@ def release_files(folder: Path, config: str = "default", *, option: str = "confi
 
 
 def checked_files(folder: Path, config: str = "default") -> list[Path]:
-    """List the Parquet files of one config of a corpus, in order, checked against its record if it has one."""
+    """Return the Parquet files of one config of a corpus, in order.
+
+    They are checked against the record, if there is one.
+    """
     files = release_files(folder, config)
     if (folder / RELEASE_RECORD).is_file():
         read_record(folder, [config])
@@ -253,10 +297,20 @@ def read_record(folder: Path, configs: Collection[str] | None = None) -> Release
 
 
 def fetch_release(name: str, revision: str | None, config: str = "default") -> FoundRelease | None:
-    """Fetch one config of a corpus from the Hub, and check its files against the record.
+    """Download one config of a corpus from the Hub, and check its files against the record.
 
-    None if the dataset is not a corpus of this package. An interrupted download continues; what is in the client's
-    cache is not fetched again.
+    An interrupted download continues, and files in the cache of the client are not downloaded again.
+
+    Args:
+        name: Id of the dataset.
+        revision: Branch, tag or commit; None for the main branch.
+        config: Name of the config.
+
+    Returns:
+        The corpus, or None if the dataset is not a corpus of this package.
+
+    Raises:
+        InputError: If the corpus lacks the config, or a file is damaged.
     """
     from huggingface_hub import HfApi, snapshot_download
 
@@ -276,7 +330,7 @@ def fetch_release(name: str, revision: str | None, config: str = "default") -> F
     try:
         read_record(folder, [config])
     except InputError:
-        # What is wrong with a download is better said of the download.
+        # If a download failed, an error about the download says more than one about the corpus.
         for path in files:
             check_download(path, name)
         raise
@@ -290,16 +344,22 @@ def read_tables(
     skip: int = 0,
     checked: Sequence[str] | None = None,
 ) -> Iterator[pa.Table]:
-    """Read Parquet files one row group at a time; all columns if none are named.
+    """Read Parquet files of corpora, one row group at a time.
 
-    Row groups are read or skipped as a whole, so `skip` rows end where one does. Columns that are `checked`, by
-    default all that are read, must be as the schema says.
+    Args:
+        files: The files.
+        columns: Names of the columns to read; None for all, of which those that every corpus has must be there.
+        skip: Number of rows to skip at the start; must end where a row group ends.
+        checked: Columns whose types must be those of the schema; None for all that are read.
+
+    Raises:
+        InputError: If a column is missing, or a type or text is wrong.
     """
     for path in files:
         with open_parquet(path) as file:
             needed = set(columns) if columns else {column.name for column in COLUMNS if not column.optional}
             if missing := sorted(needed - set(file.schema_arrow.names)):
-                # What every corpus has, a file of another kind lacks; other columns can be made.
+                # A file without the columns that every corpus has is of another kind; other columns can be made.
                 strange = "" if set(missing) <= OPTIONAL else "; it is not part of a corpus"
                 raise InputError(f"{describe_missing(path, missing)}{strange}")
             check_types(file.schema_arrow, checked or columns or file.schema_arrow.names, path)

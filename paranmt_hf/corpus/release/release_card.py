@@ -1,4 +1,4 @@
-"""The card of a corpus: the values of its template, from its record and the schema."""
+"""The card of a corpus, made from a template, the record of the corpus and the schema."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from paranmt_hf.hub.languages import LANGUAGES
 from paranmt_hf.hub.licenses import License
 
 HISTOGRAMS_PICTURE = "histograms.png"
-# Files of a corpus by their paths, other than its card and its record.
+# Paths of all files of a corpus except its card and its record.
 RELEASE_FILES = re.compile(rf"({'|'.join(FOLDERS.values())})/[^/]+\.parquet|{re.escape(HISTOGRAMS_PICTURE)}")
 
 
@@ -29,10 +29,13 @@ def release_card(
     repository: str | None = None,
     notes: str = "",
 ) -> str:
-    """Render the card of a corpus: YAML header and Markdown text.
+    """Return the card of a corpus: a YAML header and text in Markdown.
 
-    `picture` says whether the histograms are next to the card. Without a `repository`, an id on the Hub, it is the
-    card of a local folder; `notes` are a section by the publisher, in Markdown.
+    Args:
+        record: Record of the corpus.
+        picture: Whether the picture of the histograms is next to the card.
+        repository: Id on the Hub; None for the card of a local folder.
+        notes: Section by the publisher, in Markdown; empty for none.
     """
     settings, columns = record.settings, described_columns(record)
     values = {
@@ -55,7 +58,11 @@ def release_card(
 
 
 def pair_kind(record: ReleaseRecord) -> str:
-    """How the pairs were made: imported, mined, paraphrased, answered (by a language model), pivoted or built."""
+    """Return how the pairs were made.
+
+    That is "imported", "mined", "paraphrased" (by a language model), "answered" (translated by a language model),
+    "pivoted" (translated there and back) or "built" (translated).
+    """
     settings = record.settings
     if settings.get("pairs", {}).get("kind") == "mined":
         return "mined"
@@ -69,6 +76,7 @@ def pair_kind(record: ReleaseRecord) -> str:
 
 
 def _header(record: ReleaseRecord, columns: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """Return the values of the YAML header."""
     kind, source = pair_kind(record), record.source
     translated = kind not in ("mined", "imported")
     creators, tags = [], ["paraphrase", "paranmt"]
@@ -96,21 +104,21 @@ def _header(record: ReleaseRecord, columns: Sequence[Mapping[str, str]]) -> dict
         files = [{"split": "train", "path": f"{FOLDERS[name]}/train-*.parquet"}]
         default = {"default": True} if name == "default" else {}
         header["configs"].append({"config_name": name, **default, "data_files": files})
-        # Without `splits`: `datasets` would compare them with the rows that `filters=` leaves, and refuse. The counts
-        # are in the card's table and in build.json.
+        # There are no `splits`, because `datasets` would compare their counts with the rows that `filters=` leaves,
+        # and fail. The counts are in the table of the card and in build.json.
         sizes = {"download_size": config.file_bytes, "dataset_size": config.bytes}
         header["dataset_info"].append({"config_name": name, "features": features, **sizes})
     return header
 
 
 def size_category(rows: int) -> str:
-    """The Hub's name for a number of rows."""
+    """Return the Hub's name for the range that a number of rows is in, such as "1K<n<10K"."""
     names = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M")
     return next((name for power, name in enumerate(names, 3) if rows < 10**power), "100M<n<1B")
 
 
 def _chosen(name: str, selection: Mapping[str, Any]) -> str:
-    """Describe which rows a config contains."""
+    """Describe which rows a config has, for the table of configs."""
     if name == "default":
         return "all"
     if name == "sample":
@@ -125,14 +133,14 @@ def _chosen(name: str, selection: Mapping[str, Any]) -> str:
 
 
 def _filled(value: Any) -> Any:  # noqa: ANN401 - JSON values
-    """Part of the settings without unset values and without card texts."""
+    """Return a part of the settings without unset values and without texts of the card."""
     if not isinstance(value, Mapping):
         return value
     return {name: part for name, part in value.items() if part not in (None, [], {}) and name not in WORDING}
 
 
 def described_columns(record: ReleaseRecord) -> list[dict[str, str]]:
-    """Name, type and meaning of each column of a corpus."""
+    """Return name, type and meaning of each column of a corpus, for the table of columns."""
     kind, source = pair_kind(record), record.source
     meanings = {column.name: column.meaning for column in COLUMNS}
     meanings["reference"] = meanings["reference"].replace("English", LANGUAGES.get(record.language, "English"))

@@ -1,6 +1,6 @@
-"""From rows to a corpus: the steps that building, importing and rescoring share.
+"""The steps from rows to a corpus, which building, importing, mining and rescoring share.
 
-Work in progress lies in `<out>.work` next to the corpus until it is complete. The same call after an
+Work in progress is in the folder `<out>.work` next to the corpus until that is complete. The same call after an
 interruption continues there.
 """
 
@@ -52,9 +52,12 @@ from paranmt_hf.util.work import Holds, check_making, work_folder
 
 logger = logging.getLogger(__name__)
 
-Way = Literal["translator", "pivot"]  # Which translation of a corpus: into English, or into the pivot language
+# Part of the settings with a translation model: into the language of the corpus, or into the pivot language.
+Way = Literal["translator", "pivot"]
+# Reads the input, and counts its rows in the report.
 Batches = Callable[[Report], Iterable[pa.RecordBatch | pa.Table]]
-RESCORED = "rescored"  # Part of an identity: the files of a corpus that is scored again, which its record leaves out
+# Part of the identity of a corpus that is scored again: its files so far. The record does not keep it.
+RESCORED = "rescored"
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,10 @@ class ReleaseConfig(Settings):
     Attributes:
         license: Licence of the corpus: a Hub licence id such as cc-by-4.0, or a name with a link such as
             `My Terms <https://example.org/terms>`; every corpus needs one.
-        language: Language of both sides, an ISO 639-1 code: it determines the word tokens.
+        language: Language of both sides (ISO 639-1 code), which determines how text is cut into words.
         title: Title of the card; the name of the folder if left out.
-        description: A sentence or two on the corpus, for the card.
-        keep_source: Keep the foreign sentence, if its licence allows.
+        description: A sentence or two about the corpus, for the card.
+        keep_source: Keep the foreign sentence as the column source, if its licence allows.
     """
 
     license: str | None = None
@@ -82,12 +85,12 @@ class ReleaseConfig(Settings):
 
     @property
     def wording(self) -> dict[str, Any]:
-        """The texts of the card."""
+        """The texts of the card, by their names; None for one that is not given."""
         return {name: getattr(self, name) for name in WORDING}
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Everything that determines the corpus beyond the scored rows."""
+        """Everything that determines the corpus besides the scored rows, as JSON values."""
         license = None if self.license is None else str(License.parse(self.license, listed=False))
         found: dict[str, Any] = {"license": license, "keep_source": self.keep_source}
         if self.language != ENGLISH:
@@ -95,15 +98,15 @@ class ReleaseConfig(Settings):
         return found | {name: text for name, text in self.wording.items() if text is not None}
 
     def check_license(self) -> None:
-        """Check the licence against the Hub's list, before work that takes hours."""
+        """Check that the Hub knows the licence, before work that takes hours."""
         License.parse(self.license)
 
 
 class Built(Result[ReleaseRecord]):
-    """A finished corpus."""
+    """A finished corpus in its folder."""
 
     def summary(self) -> str:
-        """What the corpus holds, and how to load it."""
+        """Describe what the corpus holds, and how to load it."""
         statistics = self.record.statistics
         lines = [f"{self.folder}: {counted(statistics.rows, 'pair')}" + ("" if self.fresh else " (was built already)")]
         lines += self.record.config_lines()
@@ -116,18 +119,23 @@ class Built(Result[ReleaseRecord]):
 
 @dataclass(frozen=True)
 class ReleaseRun:
-    """A corpus to make: rows that go through stages."""
+    """A corpus to make: input rows, and the stages that they go through."""
 
     name: str  # Name of the corpus
-    batches: Batches  # Reads the input, counting in the report that it is given
+    batches: Batches  # Reads the input rows
     identity: Identity  # What determines the rows: the input and the stages
-    stages: Sequence[Stage]
-    release: ReleaseConfig
-    engine: EngineConfig
-    before: ReleaseRecord | None = None  # The record of a corpus that is scored again
+    stages: Sequence[Stage]  # The stages, in order
+    release: ReleaseConfig  # Licence and form
+    engine: EngineConfig  # Where the stages run
+    before: ReleaseRecord | None = None  # Record of the corpus that is scored again; None for a new corpus
 
     def write(self, work: Path, folder: Path) -> ReleaseRecord:
-        """Write the corpus into an empty folder, continuing the work in a work folder."""
+        """Make the corpus, and return its record.
+
+        Args:
+            work: Work folder; what earlier calls finished in it is used.
+            folder: Empty folder for the corpus.
+        """
         before = self.before
         manifest = self._cut(work)
         counts = Counter(manifest.extra["report"]["dropped"])
@@ -142,12 +150,12 @@ class ReleaseRun:
             counts.update(manifest.dropped)
         if any(counts.values()):
             logger.info("dropped: " + ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
-        # Selected rows are no longer next to each other.
+        # The check of alignment needs neighbouring rows, which a selection tears apart.
         if "selection" not in self.identity:
-            found = alignment_warnings(manifest.paths())
-            for warning in found:
+            misaligned = alignment_warnings(manifest.paths())
+            for warning in misaligned:
                 logger.warning(f"warning: {warning}")
-            warnings = [one for one in warnings if not one.startswith(WARNING)] + found
+            warnings = [one for one in warnings if not one.startswith(WARNING)] + misaligned
         written = _write(manifest, folder, self.release)
         settings = {name: value for name, value in self.identity.items() if name != RESCORED}
         record = ReleaseRecord(
@@ -163,7 +171,7 @@ class ReleaseRun:
             statistics=written.statistics.summary(),
             warnings=warnings,
             options=before.options if before else {},
-            # They decide the last digits of the scores and the bytes of the files.
+            # The versions of these packages decide the last digits of scores and the bytes of files.
             **made_with(
                 "ctranslate2", "numpy", "pyarrow", "sentence_transformers", "tokenizers", "torch", "transformers"
             ),
@@ -172,7 +180,7 @@ class ReleaseRun:
         return record
 
     def _cut(self, work: Path) -> Manifest:
-        """Cut the input into shards, or find them cut."""
+        """Cut the input into shards, or find the shards of an earlier call."""
         report = Report()
 
         def extra() -> dict[str, Any]:
@@ -184,18 +192,18 @@ class ReleaseRun:
                 )
             return {"report": report.as_dict()}
 
-        # What is done to the input, each stage checks itself.
+        # The input shards do not depend on the stages, each of which checks its own settings.
         stages = {"pivot", "translator", "paraphraser", "scorer", "columns"}
-        own = {part: value for part, value in self.identity.items() if part not in stages}
+        input_identity = {part: value for part, value in self.identity.items() if part not in stages}
         rows = self.engine.shard_rows or 10_000
-        return cut_into_shards(self.batches(report), work / "0-input", own, rows, unit="lines", extra=extra)
+        return cut_into_shards(self.batches(report), work / "0-input", input_identity, rows, unit="lines", extra=extra)
 
     def _run_stage(self, stage: Stage, manifest: Manifest, work: Path, index: int, warnings: list[str]) -> Manifest:
-        """Run a stage over the shards of the one before, adding to the warnings."""
+        """Run the stage of number `index` over the shards of the one before, and append its warnings to `warnings`."""
         folder = work / f"{index}-{stage.label}"
         if isinstance(stage, AskStage):
             stage = stage.ready(manifest, work)
-            # Requests go out from one process, which keeps to their limits.
+            # One process sends all requests, so that it can keep within their limits.
             manifest = run_job(manifest, folder, stage, EngineConfig(workers=1))
             warnings += stage.warnings()
             return manifest
@@ -217,17 +225,26 @@ def make_release(
     command: str,
     holds: Holds | None = None,
 ) -> Built:
-    """Send rows through stages and release them, or find the finished corpus.
+    """Send rows through stages and release them as a corpus, or return the corpus if it is finished already.
 
-    The name of the folder is that of the corpus. `batches` reads the input, counting in the report that it is given,
-    and `identity` determines the input. `holds` says whether a work folder holds expensive work; if left out, whether
-    it holds shards.
+    Args:
+        batches: Reads the input rows.
+        out: Folder of the corpus, whose name is that of the corpus.
+        identity: What determines the input, as JSON values.
+        stages: The stages, in order.
+        release: Licence and form.
+        engine: Where the stages run; None for the defaults.
+        command: Name of the command, for the work folder and for messages.
+        holds: Whether a work folder holds work that is expensive to repeat; None for `holds_shards`.
+
+    Raises:
+        InputError: If `out` holds a corpus that was made in another way.
     """
     for stage in stages:
         identity = identity | stage.identity
     wanted = {**identity, "release": release.identity}
     if (out / RELEASE_RECORD).is_file():
-        # The columns too that `paranmt score --add` gave the finished corpus, which is otherwise the same.
+        # A finished corpus may have columns that `paranmt score --add` added; it is still the same corpus.
         added = {**ReleaseRecord.read(out).settings.get("columns", {}), **wanted.get("columns", {})}
         if added:
             wanted["columns"] = added
@@ -242,13 +259,13 @@ def make_release(
         command=command,
         holds=holds or holds_shards,
         read=read_record,
-        # Another scorer must not cost the translations, so each stage answers for its own settings.
+        # Each stage checks its own settings, so that translations are kept when only the scorer changes.
         work_identity={},
     )
     settings = {**built.record.settings, "release": as_json(wanted["release"])}
     if built.fresh or built.record.settings == settings:
         return built
-    # Only the texts of the card of the finished corpus have changed.
+    # The corpus is finished, and only the texts of its card have changed.
     check_making(built.folder)
     record = replace(built.record, **release.wording, settings=settings)
     write_card(built.folder, record)
@@ -256,6 +273,7 @@ def make_release(
 
 
 def _write(manifest: Manifest, folder: Path, release: ReleaseConfig) -> WrittenRelease:
+    """Write the Parquet files of a corpus from the shards of the last stage."""
     optional = OPTIONAL & set(read_schema(manifest.paths()[0]).names)
     if not release.keep_source:
         optional -= {"source"}
@@ -264,7 +282,7 @@ def _write(manifest: Manifest, folder: Path, release: ReleaseConfig) -> WrittenR
 
 
 def write_card(folder: Path, record: ReleaseRecord) -> None:
-    """Write picture and card of a corpus whose Parquet files are written."""
+    """Write the picture and the card of a corpus whose Parquet files are written."""
     picture = plot_histograms(record.statistics)
     if picture is not None:
         write_bytes(folder / HISTOGRAMS_PICTURE, picture)
@@ -272,12 +290,12 @@ def write_card(folder: Path, record: ReleaseRecord) -> None:
 
 
 def holds_shards(work: Path) -> bool:
-    """Whether a work folder holds expensive results: translated or scored shards, or answers."""
+    """Whether a work folder holds work that is expensive to repeat: translated or scored shards, or answers."""
     return any(work.glob("[1-9]*-*/shard-*")) or (work / ANSWERS_FILE).exists()
 
 
 def translator_of(out: Path, part: Way) -> dict[str, Any] | None:
-    """Identity of a translator of a corpus, or of the unfinished work for one; None if there is none."""
+    """Return the identity of a translation model of a corpus, or of unfinished work for one; None if there is none."""
     found: Any = None
     with suppress(InputError):
         if (out / RELEASE_RECORD).is_file():

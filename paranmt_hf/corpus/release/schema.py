@@ -1,4 +1,4 @@
-"""The columns of a row: the only place that names, types and describes them."""
+"""The columns of a corpus; names, types and meanings are stated only here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 from paranmt_hf.util.markers import Range
 
 SCHEMA_VERSION = "1.0.0"
-# Columns that a corpus can get later.
+# Columns that can be added to a finished corpus.
 AddedColumn = Literal[
     "number_mismatch",
     "negation_mismatch",
@@ -22,29 +22,29 @@ AddedColumn = Literal[
     "repeated_words",
     "para_probability",
 ]
-# Who wrote the second sentences of pairs that were imported.
+# Who wrote the second sentences of imported pairs.
 MadeBy = Literal["machine", "people", "unknown"]
 SIDES = ("reference", "translation")  # The columns of the two sentences of a pair
-MOST_RANKS = 256  # More than the hypotheses of any sentence, so that an id and a rank make one number
+MOST_RANKS = 256  # More than the hypotheses of any sentence, so that id * MOST_RANKS + rank is unique
 COSINES, SHARES, ANY = Range(at_least=-1, at_most=1), Range(at_least=0, at_most=1), Range()
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column of the corpus."""
+    """A column of corpora."""
 
     name: str  # Name in the Parquet file
     type: pa.DataType  # Arrow type
     meaning: str  # One sentence for the card: unit, range, and when it is null
     nullable: bool = False  # Whether a row may lack the value
     optional: bool = False  # Whether a corpus may lack the whole column
-    command: str = "paranmt build"  # The command that makes it, for who lacks it; CORPUS is the folder
-    range: Range = ANY  # The values of a number
+    command: str = "paranmt build"  # The command that makes the column, for messages; CORPUS stands for the folder
+    range: Range = ANY  # Which values a number can have
     counted: bool = False  # Whether the record counts the rows with a value other than 0
 
 
 def _mismatch(name: str, meaning: str) -> Column:
-    """A column that `paranmt score --add` adds, whose rows other than 0 are counted."""
+    """Return a column of mismatches that `paranmt score --add` adds; the record counts its rows other than 0."""
     command = f"paranmt score CORPUS --add {name}"
     return Column(name, pa.int32(), meaning, optional=True, command=command, counted=True)
 
@@ -155,14 +155,14 @@ RANGES = {column.name: column.range for column in COLUMNS}
 COUNTED = frozenset(column.name for column in COLUMNS if column.counted)
 OPTIONAL = frozenset(column.name for column in COLUMNS if column.optional)
 ADDED: tuple[str, ...] = get_args(AddedColumn)
-# What columns mean in a corpus of pairs that were imported.
+# Meanings of columns in a corpus of imported pairs, where they differ from `COLUMNS`.
 IMPORTED = {
     "id": "number of the pair in the input, from 0; stable across runs",
     "reference": "first sentence of the pair, as written, white space normalised",
     "reference_length": "number of word tokens of the first sentence",
     "translation_length": "number of word tokens of the second sentence",
 }
-# Meanings of columns in a corpus of a kind (`release_card.pair_kind`), unlike those of a bitext.
+# Meanings of columns by kind of corpus (`release_card.pair_kind`), where they differ from `COLUMNS`.
 _ANSWER_SCORE = (
     "mean log-probability (natural logarithm, at most 0) of the tokens of the language model's answer; null where the "
     "server gives none"
@@ -199,7 +199,7 @@ SECOND: dict[MadeBy, str] = {
 
 
 def arrow_schema(optional: Collection[str] = ()) -> pa.Schema:
-    """Build the Arrow schema of a corpus with some of the optional columns; other names are ignored."""
+    """Return the Arrow schema of a corpus, with those of the optional columns that are named in `optional`."""
     return pa.schema(
         [
             pa.field(column.name, column.type, nullable=column.nullable)
@@ -210,12 +210,15 @@ def arrow_schema(optional: Collection[str] = ()) -> pa.Schema:
 
 
 def key_columns(names: Collection[str]) -> list[str]:
-    """Those of the columns `names` that identify a row: `id`, and `rank` if sentences have several hypotheses."""
+    """Return the columns of `names` that identify a row: `id`, and `rank` if sentences have several hypotheses."""
     return ["id", *(["rank"] if "rank" in names else [])]
 
 
 def row_numbers(table: pa.Table | pa.RecordBatch) -> np.ndarray:
-    """Number rows [row], int64, by their key alone, in the order of the corpus; the id if there is no rank."""
+    """Return a number for each row [row], int64, that depends on its `id` and `rank` alone and ascends with them.
+
+    Without a column `rank` it is the `id`.
+    """
     ids: np.ndarray = table["id"].to_numpy()
     if "rank" not in table.schema.names:
         return ids
@@ -223,7 +226,7 @@ def row_numbers(table: pa.Table | pa.RecordBatch) -> np.ndarray:
 
 
 def describe_missing(where: object, missing: Collection[str]) -> str:
-    """Describe which columns a corpus or file lacks, and which command makes them.
+    """Describe which columns a corpus or file lacks, and which command adds them.
 
     The result is the beginning of a sentence: ``corpus lacks the column name_mismatch; `paranmt score CORPUS --add
     name_mismatch` makes it``.

@@ -1,7 +1,7 @@
-"""A corpus as a stream: selected columns and rows, and it can be closed at any time.
+"""A corpus read as a stream, of selected columns and rows, that can be closed at any time.
 
-`load_dataset(..., streaming=True)` hands Arrow a file object of Python's and lets threads read ahead in it. When the
-stream is left before its end, these threads are still at work while the interpreter ends: the process hangs or aborts
+`load_dataset(..., streaming=True)` hands a Python file object to Arrow, whose threads read ahead in it. If the stream
+is left before its end, these threads are still at work while the interpreter ends, and the process hangs or aborts
 (docs/known-problems.md). Here nothing reads ahead.
 """
 
@@ -23,7 +23,9 @@ from paranmt_hf.corpus.release.schema import ADDED, describe_missing
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import fetching, is_id, split_revision
 
+# Column, operator and value.
 Condition: TypeAlias = tuple[str, str, Any]
+# Conditions that all hold, or alternatives of such conditions.
 Filters: TypeAlias = Sequence[Condition] | Sequence[Sequence[Condition]]
 HUB = "hf://"
 
@@ -35,21 +37,25 @@ def stream(
     columns: Sequence[str] | None = None,
     filters: Filters | None = None,
 ) -> datasets.IterableDataset:
-    """Read a corpus row group by row group; only what is needed is read, and the stream can be closed at any time.
+    """Read a corpus as a stream, row group by row group; only what is needed is read.
 
-    Each row group is a shard, so that the workers of a `DataLoader` share them.
+    The stream can be closed at any time. Each row group is a shard, so that the workers of a `DataLoader` share them.
 
     Args:
-        corpus: Its folder, or its id on the Hub, which `@` and a revision may follow.
+        corpus: Folder of the corpus, or its id on the Hub, which `@` and a revision may follow.
         config: `default`, `filtered` or `sample`.
-        columns: Names of the columns of the rows; all of them if left out. Others are not read.
-        filters: Which rows, in the notation of `pyarrow.parquet`: `[("para_score", ">", 0.7)]` are conditions that all
-            hold, a list of such lists alternatives. Row groups without such a row are not read.
+        columns: Names of the columns to read; None for all.
+        filters: Which rows are read, in the notation of `pyarrow.parquet`: in `[("para_score", ">", 0.7)]` all
+            conditions must hold; in a list of such lists one of them must. Row groups that cannot have such rows are
+            not read.
+
+    Raises:
+        InputError: If there is no such corpus or column, or the filters cannot be applied.
     """
     files = _files(corpus, config)
     with _open(files[0]) as opened:
         schema = pq.read_schema(opened)
-    # Both notations of filters as alternatives of conditions.
+    # Turn both notations into alternatives of conditions.
     parts: list[Any] = list(filters or ())
     nested = [parts] if parts and isinstance(parts[0], tuple) else parts
     try:
@@ -71,7 +77,7 @@ def stream(
     for file in files:
         with _open(file) as opened:
             fragment = ds.ParquetFileFormat().make_fragment(opened)
-            # By their statistics, these may contain chosen rows.
+            # Only row groups that, by their statistics, may contain chosen rows.
             groups += [(file, part.row_groups[0].id) for part in fragment.split_by_row_group(chosen)]
     features = datasets.Features.from_arrow_schema(pa.schema([schema.field(name) for name in wanted]))
     reader = _Reader(groups=groups, columns=wanted, needed=needed, chosen=chosen, features=features)
@@ -79,9 +85,14 @@ def stream(
 
 
 class _Reader(datasets.ArrowBasedBuilder):
-    """Passes tables to `datasets`, without its cache.
+    """A builder of `datasets` that passes on tables of a corpus, without the cache of `datasets`.
 
-    It reads the columns `needed` of `groups`, row groups of files, and gives `columns` of the rows that are `chosen`.
+    Args:
+        groups: The row groups to read: file, and index of the row group in it.
+        columns: Names of the columns of the result.
+        needed: Names of the columns to read, those that decide about rows included.
+        chosen: Condition that rows must meet; None for all rows.
+        features: Types of the columns of the result.
     """
 
     def __init__(
@@ -101,13 +112,13 @@ class _Reader(datasets.ArrowBasedBuilder):
         return datasets.DatasetInfo(features=self._features)
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:  # noqa: ANN401
-        # Lists are what `datasets` deals out to workers.
+        # `datasets` shares lists among workers.
         return [datasets.SplitGenerator(datasets.Split.TRAIN, gen_kwargs={"groups": self._groups})]
 
     def _generate_tables(self, groups: list[tuple[str, int]]) -> Iterator[tuple[Key, pa.Table]]:
         for index, (file, group) in enumerate(groups):
             with _open(file) as opened, pq.ParquetFile(opened) as parquet:
-                # Without threads, so that nothing is at work when nobody asks for the next table.
+                # No threads are used, so that nothing is at work while nobody asks for the next table.
                 table = parquet.read_row_group(group, columns=self._needed, use_threads=False)
             if self._chosen is not None:
                 table = table.filter(self._chosen)
@@ -116,14 +127,15 @@ class _Reader(datasets.ArrowBasedBuilder):
 
 
 def _expression(alternatives: list[list[Condition]], schema: pa.Schema) -> pc.Expression:
+    """Turn filters into an expression of Arrow, and check that it fits the schema."""
     try:
         for conditions in alternatives:
-            for place, (name, operator, value) in enumerate(conditions):
+            for index, (name, operator, value) in enumerate(conditions):
                 if operator in ("in", "not in"):
-                    # In the type of the column; Arrow would make the integer 1 of 1.5.
+                    # Values are cast to the type of the column here, because Arrow would turn 1.5 into 1.
                     kind = schema.field(name).type
                     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-                    conditions[place] = name, operator, pa.array(list(value)).cast(kind)
+                    conditions[index] = name, operator, pa.array(list(value)).cast(kind)
         expression = pq.filters_to_expression(alternatives)
         schema.empty_table().filter(expression)
     except (pa.ArrowException, TypeError, ValueError) as error:
@@ -133,7 +145,7 @@ def _expression(alternatives: list[list[Condition]], schema: pa.Schema) -> pc.Ex
 
 
 def _files(release: str | Path, config: str) -> list[str]:
-    """Paths of the Parquet files of a config; those on the Hub begin with `hf://`."""
+    """Return the paths of the Parquet files of a config; those on the Hub begin with `hf://`."""
     if config not in FOLDERS:
         raise InputError(f"a corpus has the configs {', '.join(FOLDERS)}, not {config!r}", option="config")
     path = Path(release).expanduser()
@@ -153,7 +165,7 @@ def _files(release: str | Path, config: str) -> list[str]:
 
 
 def _open(file: str) -> IO[bytes] | pa.NativeFile:
-    """Open a file; a local one by Arrow, whose threads do not need Python."""
+    """Open a file for reading; a local file by Arrow itself, so that its threads need no Python."""
     if not file.startswith(HUB):
         return pa.OSFile(file)
     from huggingface_hub import HfFileSystem

@@ -1,1 +1,1 @@
-"""Scores and checks of pairs."""
+"""Scores and checks of pairs of sentences."""

@@ -1,1 +1,1 @@
-"""Filters of rows over a whole corpus, and the settings that choose them."""
+"""Selection of rows from a corpus: filters, and the settings that choose them."""

@@ -24,7 +24,7 @@ from paranmt_hf.util.parquet import open_parquet, read_schema
 from paranmt_hf.util.progress import QUIET_SECONDS, Progress
 from paranmt_hf.util.records import as_json, from_json, read_json
 
-KEEP_SECONDS = 20.0  # Seconds of a pass after which its verdicts are saved
+CHECKPOINT_SECONDS = 20.0  # Seconds of a pass after which its verdicts are saved
 BLOCK_ROWS = 1_000_000  # Rows whose verdicts are read at once
 STATE = "verdicts.json"
 # The number of the filter, from 1, that dropped a row, 0 if it is kept, and the number that decided, NaN or 0 if there
@@ -169,7 +169,7 @@ class FilterRun:
                 for place, table in self.source.tables(columns, skip=rows):
                     self._judge_table(verdicts, group, place, table)
                     progress.advance_to(place + table.num_rows)
-                    if alone is None and time.monotonic() - saved > KEEP_SECONDS:
+                    if alone is None and time.monotonic() - saved > CHECKPOINT_SECONDS:
                         self._save(verdicts, group.start, group, place + table.num_rows)
                         saved = time.monotonic()
         finally:

@@ -1,1 +1,1 @@
-"""What a corpus holds, counted."""
+"""Statistics of corpora: samples, figures of diversity, and the counts in a corpus's record."""

@@ -1,6 +1,6 @@
 """`paranmt stats`: lengths, IDF, entropies and paraphrase scores of corpora side by side.
 
-ParaNMT-50M (Wieting & Gimpel 2018), section 3.2, table 1.
+The figures are those of ParaNMT-50M (Wieting & Gimpel 2018), section 3.2, table 1.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from paranmt_hf.util.settings import Settings
 from paranmt_hf.util.tables import markdown_table, text_table
 from paranmt_hf.version import __version__
 
-MAX_SENTENCES = 2_000_000  # Maximum number of sentences in memory, about a gigabyte of text
+MAX_SENTENCES = 2_000_000  # Largest number of sentences in memory, about a gigabyte of text
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class StatsConfig(Settings):
         sample: Maximum number of sentences of each corpus, sampled at random (ParaNMT-50M, table 1: 100,000).
         seed: Seed of the sample.
         language: Language of the sentences, an ISO 639-1 code (default: that of the corpora, else en).
-        side: Which sentence of each pair.
+        side: Which sentence of each pair is measured.
         by_origin: Add a row for each origin of a corpus.
     """
 
@@ -87,7 +87,7 @@ class ParsingConfig(Settings):
     Attributes:
         levels: Levels of a tree that count: two-levels is the root of the sentence and the level below, two-below the
             root and two levels below, with-wrapper the outermost node (ROOT) and the level below.
-        max_parsed: Maximum number of sentences that are parsed.
+        max_parsed: Maximum number of sentences that are parsed in each sample.
         keep: File in which trees are kept; sentences in it are not parsed again.
     """
 
@@ -101,28 +101,31 @@ class CorpusStatistics:
     """Figures of corpora side by side."""
 
     version: str  # Version of this package
-    side: str  # Which sentences of pairs
-    sample: int  # Maximum number of sentences of each corpus
-    seed: int  # Seed of the sample
+    side: str  # Which sentences of pairs are measured
+    sample: int  # Maximum number of sentences in the sample of each corpus
+    seed: int  # Seed of the samples
     tokens: str  # Definition of a token
     idf: str  # Formula of the inverse document frequency
-    idf_text: str | None  # The text of the document frequencies; None: each sample has its own
-    idf_sentences: int | None  # Number of its sentences
+    idf_text: str | None  # Name of the text that gives document frequencies; None if each sample gives its own
+    idf_sentences: int | None  # Number of sentences in that text; None without one
     parse_levels: str | None  # Levels of a tree that count; None without a parser
-    corpora: list[CorpusFigures]  # Figures of each corpus and origin, in order
+    corpora: list[CorpusFigures]  # Figures of each corpus, each followed by those of its origins
 
     def to_json(self) -> dict[str, Any]:
+        """Return the figures as JSON values."""
         return as_json(self)
 
     def summary(self) -> str:
+        """Return the figures as a table for a terminal, with notes below it."""
         return "\n\n".join([text_table(HEADER, list(map(figures_row, self.corpora))), "\n".join(self.notes())])
 
     def markdown(self) -> str:
+        """Return the figures as a table in Markdown, with notes below it."""
         notes = "\n".join(f"- {note}" for note in self.notes())
         return "\n\n".join([markdown_table(HEADER, list(map(figures_row, self.corpora))), notes])
 
     def notes(self) -> list[str]:
-        """Sentences that explain what the figures measure."""
+        """Return sentences that explain what the figures measure."""
         idf = f"IDF: {self.idf}. Sentences: "
         if self.idf_text is None:
             idf += "each sample's own, so compare it between corpora only with `idf_text`."
@@ -137,11 +140,11 @@ class CorpusStatistics:
             f"Tokens: {self.tokens}.",
             idf,
             f"Parse entropy: {parses}",
-            *(note for each in self.corpora for note in notes_of(each)),
+            *(note for figures in self.corpora for note in notes_of(figures)),
         ]
 
     def plot(self, path: Path) -> None:
-        """Draw the distributions of the figures, the corpora side by side, as a PNG."""
+        """Draw the distributions of the figures, the corpora side by side, into a PNG file."""
         plot_figures(self.corpora, path)
 
 
@@ -163,8 +166,8 @@ def describe_corpora(
             on each line.
         config: Which statistics are computed.
         columns: Columns of files, such as reference=english,para_score=score.
-        idf_text: Corpus whose sentences give the document frequencies (the paper: Wikipedia); else those of each
-            sample itself.
+        idf_text: Corpus whose sentences give the document frequencies (the paper: Wikipedia); if left out, each sample
+            gives its own.
         parser: Source of trees: link-grammar, stanza, or files of trees, one for each corpus; without it there is no
             parse entropy.
         parsing: How trees are made and counted.
@@ -182,8 +185,8 @@ def describe_corpora(
     ids = CorpusIds()
     counter = WordCounter(ids, language)
     measured: list[tuple[CorpusFigures, csr_array]] = []
-    taken: set[str] = set()  # Names of the files of samples
-    for corpus, name, own in zip(corpora, _names(corpora), parsers, strict=True):
+    file_names: set[str] = set()  # Names of the files of samples so far
+    for corpus, name, corpus_parser in zip(corpora, _names(corpora), parsers, strict=True):
         report = Report()
         with Progress(f"read {name}", unit="rows") as progress:
             samples = draw(
@@ -193,14 +196,14 @@ def describe_corpora(
             label = name if origin is None else f"{name}: {origin or 'no origin'}"
             table = sample.table()
             if write_samples is not None:
-                _write_sample(write_samples, label, table["sentence"], taken)
+                _write_sample(write_samples, label, table["sentence"], file_names)
             counts = counter.count(table["sentence"])
-            parses = None if own is None else _parse(table["sentence"], label, own, parsing)
+            parses = None if corpus_parser is None else _parse(table["sentence"], label, corpus_parser, parsing)
             dropped = dict(sorted(report.dropped.items())) if origin is None else {}
             figures = corpus_figures(label, table, counts, sample.seen, parses=parses, dropped=dropped)
             measured.append((figures, counts))
     shared = None if background is None else _document_frequencies(background, ids.id_of, language)
-    found = CorpusStatistics(
+    statistics = CorpusStatistics(
         version=__version__,
         side=config.side,
         sample=config.sample,
@@ -209,7 +212,7 @@ def describe_corpora(
         idf=IDF,
         idf_text=None if background is None else background.path.name,
         idf_sentences=None if shared is None else shared.sentences,
-        parse_levels=READINGS[parsing.levels] if any(own is not None for own in parsers) else None,
+        parse_levels=READINGS[parsing.levels] if any(one is not None for one in parsers) else None,
         corpora=[
             replace(figures, idf=spread(mean_idf(counts, (shared or own_frequencies(counts)).idf), "idf"))
             for figures, counts in measured
@@ -217,16 +220,16 @@ def describe_corpora(
     )
     for path in files:
         if path.suffix.lower() == ".png":
-            found.plot(path)
+            statistics.plot(path)
         else:
-            write_result(path, f"{found.markdown()}\n")
-    return found
+            write_result(path, f"{statistics.markdown()}\n")
+    return statistics
 
 
 def _files_to_write(
     write_samples: Path | None, write: Sequence[str | Path], sources: Sequence[str | Path]
 ) -> list[Path]:
-    """Reject files that cannot be written, before the work."""
+    """Return the files to write for `write`, after checking that they and the folder of samples can be written."""
     if write_samples is not None and write_samples.exists() and not write_samples.is_dir():
         raise InputError(f"`write_samples` {write_samples} is a file; name a folder", option="write_samples")
     if write_samples is not None:
@@ -243,7 +246,7 @@ def _check_columns(
     config: StatsConfig,
     columns: Mapping[str, str],
 ) -> None:
-    """Reject names of columns that no corpus has a use for."""
+    """Reject names of columns that no corpus can use, and `by_origin` if no corpus has origins."""
     if not corpora:
         raise InputError("name what to measure: a corpus, a file with columns or a text file")
     if config.by_origin and not any("origin" in corpus.columns for corpus in corpora):
@@ -259,7 +262,13 @@ def _check_columns(
 
 
 def _language(config: StatsConfig, corpora: Sequence[MeasuredCorpus]) -> str:
-    """Find the language by whose rules all sentences are split into words."""
+    """Return the language (ISO 639-1) by whose rules all sentences are split into words.
+
+    It is that of the settings, else the one of the corpora, else English.
+
+    Raises:
+        InputError: If the corpora are in several languages and the settings name none.
+    """
     if config.language is not None:
         return config.language
     known = {corpus.language: corpus.path for corpus in corpora if corpus.language is not None}
@@ -274,7 +283,7 @@ def _language(config: StatsConfig, corpora: Sequence[MeasuredCorpus]) -> str:
 
 
 def _names(corpora: Sequence[MeasuredCorpus]) -> list[str]:
-    """Name each corpus by its file or folder, or by its path if two have the same name."""
+    """Return a name for each corpus: that of its file or folder, or its path if several corpora have that name."""
     short = []
     for corpus in corpora:
         path = corpus.path.resolve()
@@ -286,35 +295,46 @@ def _names(corpora: Sequence[MeasuredCorpus]) -> list[str]:
 def _parsers(
     corpora: Sequence[MeasuredCorpus], parser: str | Path | Parser | Sequence[str | Path | Parser], language: str
 ) -> list[Parser | None]:
-    given = list(parser) if isinstance(parser, Sequence) and not isinstance(parser, str) else [parser]
-    if not given:
+    """Return a parser for each corpus; None for all if there is no source of trees."""
+    sources = list(parser) if isinstance(parser, Sequence) and not isinstance(parser, str) else [parser]
+    if not sources:
         return [None] * len(corpora)
-    if len(given) == 1 and (not isinstance(given[0], str | Path) or str(given[0]) in NAMED_PARSERS):
-        shared = open_parser(given[0], processes=visible_cores(), languages=[language])
+    if len(sources) == 1 and (not isinstance(sources[0], str | Path) or str(sources[0]) in NAMED_PARSERS):
+        shared = open_parser(sources[0], processes=visible_cores(), languages=[language])
         return [shared] * len(corpora)
-    if len(given) != len(corpora):
+    if len(sources) != len(corpora):
         raise InputError(
             f"`parser` takes {' or '.join(NAMED_PARSERS)} for all corpora, or one name or file of trees for each: "
-            f"expected {len(corpora)}, got {len(given)}",
+            f"expected {len(corpora)}, got {len(sources)}",
             option="parser",
         )
     return [
         open_parser(item, text=corpus.text, processes=visible_cores(), languages=[language])
-        for item, corpus in zip(given, corpora, strict=True)
+        for item, corpus in zip(sources, corpora, strict=True)
     ]
 
 
-def _write_sample(folder: Path, label: str, sentences: pa.ChunkedArray, taken: set[str]) -> None:
-    """Write a sample into a file named after its label, unlike those that are taken."""
-    # Characters may take four bytes each, and file systems allow 255.
+def _write_sample(folder: Path, label: str, sentences: pa.ChunkedArray, used_names: set[str]) -> None:
+    """Write the sentences of a sample into a text file named after its label.
+
+    Args:
+        folder: Folder of the files, created if it is missing.
+        label: Name of the corpus or origin.
+        sentences: The sentences [sentence].
+        used_names: Names of the files of earlier samples, which this one must not have; its name is added.
+
+    Raises:
+        InputError: If a file of this name exists with other content.
+    """
+    # File systems allow 255 bytes in a name, and a character may take four.
     name = re.sub(r"[^\w.-]+", "_", label).strip("._")[:50] or "corpus"
     candidates = (name if number == 1 else f"{name}_{number}" for number in count(1))
-    name = next(candidate for candidate in candidates if candidate not in taken)
-    taken.add(name)
+    name = next(candidate for candidate in candidates if candidate not in used_names)
+    used_names.add(name)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     file, text = folder / f"{name}.txt", "".join(f"{sentence}\n" for sentence in sentences.to_pylist())
-    # It may be the corpus itself.
+    # An existing file may be the corpus itself, so it is not replaced.
     if file.exists() and (file.is_dir() or file.read_bytes() != text.encode()):
         raise InputError(
             f"{file} exists and is not this sample; choose another folder", option="write_samples", path=file
@@ -323,7 +343,8 @@ def _write_sample(folder: Path, label: str, sentences: pa.ChunkedArray, taken: s
 
 
 def _parse(sentences: pa.ChunkedArray, label: str, parser: Parser, parsing: ParsingConfig) -> ParseFigures:
-    # Samples are in random order, so their first sentences are a sample.
+    """Parse the sentences of a sample, and return the figures of their trees."""
+    # Samples are in random order, so the first sentences of one are a sample too.
     chosen = sentences.slice(0, parsing.max_parsed or len(sentences)).to_pylist()
     tops = parse_sentences(
         parser, chosen, lambda tree: top_levels(tree, parsing.levels), keep=parsing.keep, label=f"parse {label}"
@@ -332,7 +353,13 @@ def _parse(sentences: pa.ChunkedArray, label: str, parser: Parser, parsing: Pars
 
 
 def _document_frequencies(background: MeasuredCorpus, id_of: Mapping[str, int], language: str) -> DocumentFrequencies:
-    """Count the sentences of a text that contain each word; words outside all samples are ignored."""
+    """Count the sentences of a text that contain each word.
+
+    Args:
+        background: The text.
+        id_of: Id of each word of the samples; other words are not counted.
+        language: Language of the text (ISO 639-1).
+    """
     frequencies = DocumentFrequencies(len(id_of))
     unknown = len(id_of)
     known = PerToken(lambda words: [id_of.get(word, unknown) for word in words], np.int32)
@@ -345,7 +372,7 @@ def _document_frequencies(background: MeasuredCorpus, id_of: Mapping[str, int], 
 
 
 def own_frequencies(counts: csr_array) -> DocumentFrequencies:
-    """The document frequencies of the sentences of a sample itself."""
+    """Return the document frequencies in a sample itself, from the counts [sentence, word] of its words."""
     frequencies = DocumentFrequencies(counts.shape[1])
     frequencies.add(counts)
     return frequencies

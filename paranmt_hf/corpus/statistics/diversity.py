@@ -1,4 +1,4 @@
-"""How diverse the sentences of a corpus are, as a table and a figure: ParaNMT-50M, section 3.2, table 1."""
+"""Figures of how diverse the sentences of a corpus are, as a table and a picture: ParaNMT-50M, section 3.2."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from paranmt_hf.text.tokens import PerToken
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.files import replacing
 
-# Lowest and highest value and number of bins of each histogram; values outside count in the outermost bins.
+# Lower end, upper end and number of bins of each histogram; values outside count in the outermost bins.
 BINS = {"length": (0.0, 80.0, 40), "idf": (0.0, 16.0, 64), "para_score": (-1.0, 1.0, 40)}
-# Definition of a token, for English and other languages.
+# What a token is, for English and for other languages.
 TOKENS = "lower-cased words, clitics and punctuation marks apart, as in paranmt_hf/text/definitions.py"
 OTHER_TOKENS = "lower-cased words of {}, punctuation marks apart, as in paranmt_hf/text/word_rules.py"
 IDF = "ln(N / df): N sentences, df of them hold the token, at least 1; mean over the tokens of a sentence"
@@ -30,7 +30,14 @@ IDF = "ln(N / df): N sentences, df of them hold the token, at least 1; mean over
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean, standard deviation (divisor n), number of sentences with a value, and histogram (`BINS`) of a measure."""
+    """How a measure is distributed over sentences.
+
+    Attributes:
+        mean: Mean of the values.
+        deviation: Their standard deviation (divisor n).
+        sentences: Number of sentences that have a value.
+        histogram: Counts [bin], in the bins of `BINS`.
+    """
 
     mean: float
     deviation: float
@@ -48,39 +55,43 @@ class ParseFigures:
     parsed: int  # Number of sentences with a tree
     entropy: float | None  # Entropy of the top levels of the trees in nats; None without trees
     distinct: int  # Number of distinct top levels
-    frequent: dict[str, int]  # The most frequent ones, with their numbers of sentences
+    frequent: dict[str, int]  # The ten most frequent top levels, each with its number of sentences
 
 
 @dataclass(frozen=True)
 class CorpusFigures:
-    """The figures of a corpus or of one of its origins, a row of table 1."""
+    """The figures of a corpus, or of one of its origins; a row of the table."""
 
     name: str  # Name in the table
-    size: int  # Number of sentences (of pairs: one side of each)
+    size: int  # Number of sentences in the corpus, for pairs those of one side
     measured: int  # Number of sentences in the sample
     distinct: int  # Number of distinct sentences in the sample
     tokens: int  # Number of word tokens in the sample
-    types: int  # Number of distinct tokens
-    length: Spread  # Word tokens of a sentence
-    idf: Spread | None  # Mean inverse document frequency of a sentence's tokens; None without tokens
+    types: int  # Number of distinct word tokens in the sample
+    length: Spread  # Number of word tokens in a sentence
+    idf: Spread | None  # Mean inverse document frequency of the tokens of a sentence; None without tokens
     para_score: Spread | None  # Paraphrase score of the pairs; None without scores
-    vocabulary_entropy: float | None  # Entropy of the tokens in nats; None without tokens
+    vocabulary_entropy: float | None  # Entropy of the distribution of tokens in nats; None without tokens
     parses: ParseFigures | None = None  # Figures of the trees; None without a parser
-    dropped: dict[str, int] = field(default_factory=dict)  # Number of unusable rows, by reason
+    dropped: dict[str, int] = field(default_factory=dict)  # Number of unusable rows in the corpus, by reason
 
 
 def entropy(counts: ArrayLike) -> float | None:
-    """Entropy in nats of counts [outcome], - sum of p ln p; None if all are 0.
+    """Return the entropy in nats, - sum of p ln p, of a distribution given by counts [outcome]; None if all are 0.
 
-    It grows with the total count, so compare samples of about one size.
+    The entropy grows with the total count, so only samples of about the same size should be compared.
     """
-    # Sorted, so that the last digit does not depend on the order of the outcomes.
+    # Sorting makes the last digit independent of the order of the outcomes.
     counts = np.sort(np.asarray(counts, np.float64))
     return abs(float(entr(counts[counts > 0] / counts.sum()).sum())) if counts.any() else None
 
 
 def spread(values: np.ndarray, measure: str) -> Spread | None:
-    """Summarise the values [sentence] of a measure (a key of `BINS`), NaN for none; None without values."""
+    """Summarise the values of a measure, a key of `BINS`, in sentences [sentence]; NaN is no value.
+
+    Returns:
+        The summary, or None if no sentence has a value.
+    """
     values = values[~np.isnan(values)].astype(np.float64)
     if not len(values):
         return None
@@ -90,13 +101,17 @@ def spread(values: np.ndarray, measure: str) -> Spread | None:
 
 
 class WordCounter:
-    """Counts the words of sentences of a language (ISO 639-1 code), each word by its id, which `ids` gives."""
+    """Counts the words of sentences in a language (ISO 639-1); `ids` gives each word its number."""
 
     def __init__(self, ids: PerToken, language: str = ENGLISH) -> None:
         self._tokenizer, self._ids = word_tokenizer_for(language), ids
 
     def count(self, sentences: pa.Array | pa.ChunkedArray, *, at_once: int = 20_000) -> csr_array:
-        """Counts [sentence, word] of the words of each sentence: an entry of 1 for each word, in their order."""
+        """Return the words of each sentence as a sparse matrix [sentence, word] of counts.
+
+        A word that occurs several times in a sentence has several entries of 1, in the order of the sentence. Memory
+        is bounded by working on `at_once` sentences at a time.
+        """
         words, lengths = [np.empty(0, np.int32)], [np.zeros(1, np.int64)]
         for start in range(0, len(sentences), at_once):
             (table,) = self._tokenizer.tables(sentences.slice(start, at_once))
@@ -108,36 +123,47 @@ class WordCounter:
 
 
 class DocumentFrequencies:
-    """Number of sentences with each word, for ids from 0 to `size` - 1; other ids are not counted."""
+    """Counts the sentences with each word, for words with the ids 0 to `size` - 1; other words are not counted."""
 
     def __init__(self, size: int) -> None:
         self.sentences = 0
-        self._found = np.zeros(size, np.int64)
+        self._frequencies = np.zeros(size, np.int64)
 
     def add(self, counts: csr_array) -> None:
-        """Add sentences by the counts [sentence, word] of their words."""
+        """Add sentences, given the counts [sentence, word] of their words."""
         self.sentences += counts.shape[0]
-        size = len(self._found)
-        # A word counts once in a sentence.
+        size = len(self._frequencies)
+        # A word counts once for each sentence.
         once = counts.copy()
         once.sum_duplicates()
-        self._found += np.bincount(once.indices, minlength=size)[:size]
+        self._frequencies += np.bincount(once.indices, minlength=size)[:size]
 
     @property
     def idf(self) -> np.ndarray:
         """Inverse document frequency of each word [word] in nats: ln(N / df), where df is at least 1."""
-        return np.log(max(1, self.sentences) / np.maximum(1, self._found))
+        return np.log(max(1, self.sentences) / np.maximum(1, self._frequencies))
 
 
 def mean_idf(counts: csr_array, idf: np.ndarray) -> np.ndarray:
-    """Mean inverse document frequency (`idf` [word]) of the words of each sentence [sentence]; NaN without words."""
+    """Return the mean inverse document frequency of the words of each sentence [sentence]; NaN without words.
+
+    Args:
+        counts: Counts [sentence, word] of words.
+        idf: Inverse document frequencies [word].
+    """
     lengths = counts.sum(axis=1)
     sums = counts @ idf[: counts.shape[1]]
     return np.divide(sums, lengths, out=np.full(len(lengths), np.nan), where=lengths > 0)
 
 
 def parse_figures(tops: Sequence[str | None], parser: str, reading: Reading) -> ParseFigures:
-    """Count the top levels of trees [sentence], as `top_levels` gives them; None for a sentence without a tree."""
+    """Compute the figures of the trees of a sample.
+
+    Args:
+        tops: Top levels of each tree [sentence], as `top_levels` gives them; None for a sentence without a tree.
+        parser: Name of the parser.
+        reading: Which levels of the trees these are.
+    """
     templates = Counter(top for top in tops if top is not None)
     return ParseFigures(
         parser=parser,
@@ -153,10 +179,15 @@ def parse_figures(tops: Sequence[str | None], parser: str, reading: Reading) -> 
 def corpus_figures(
     name: str, sample: pa.Table, counts: csr_array, size: int, *, parses: ParseFigures | None, dropped: dict[str, int]
 ) -> CorpusFigures:
-    """Compute the figures of a sample, all but its IDF.
+    """Compute all figures of a sample except its IDF.
 
-    The sample (`sentence`, and `para_score` if the corpus has it) is of `size` sentences, with `counts` [sentence,
-    word] of their words.
+    Args:
+        name: Name of the corpus in the table.
+        sample: The sample: `sentence`, and `para_score` if the corpus has it.
+        counts: Counts [sentence, word] of the words of the sample.
+        size: Number of sentences in the whole corpus.
+        parses: Figures of the trees; None without a parser.
+        dropped: Number of unusable rows in the corpus, by reason.
     """
     words = counts.sum(axis=0)
     length = spread(counts.sum(axis=1).astype(np.float64), "length")
@@ -182,7 +213,7 @@ HEADER = ("Corpus", "Size", "Measured", "Length", "IDF", "Para. score", "Vocab. 
 
 
 def figures_row(each: CorpusFigures) -> tuple[str, ...]:
-    """A row of the table."""
+    """Return the row of a corpus in the table with the head `HEADER`."""
     parses = "no parser" if each.parses is None else _number(each.parses.entropy)
     return (
         each.name,
@@ -197,7 +228,7 @@ def figures_row(each: CorpusFigures) -> tuple[str, ...]:
 
 
 def notes_of(each: CorpusFigures) -> list[str]:
-    """Notes on a row."""
+    """Return the notes below the table on one corpus."""
     notes = []
     if each.distinct < 0.9 * each.measured:
         notes.append(f"{each.name}: of the {each.measured:,} sentences measured {each.distinct:,} are distinct.")
@@ -215,7 +246,7 @@ def notes_of(each: CorpusFigures) -> list[str]:
 
 
 def plot_figures(corpora: Sequence[CorpusFigures], path: Path) -> None:
-    """Draw the distributions of the figures, the corpora side by side, as a PNG."""
+    """Draw the distributions of the figures, the corpora side by side, into a PNG file."""
     from matplotlib.figure import Figure
 
     panels = {
@@ -252,13 +283,13 @@ def plot_figures(corpora: Sequence[CorpusFigures], path: Path) -> None:
 
 
 def _draw_spread(axis: Any, found: Spread | None, bins: tuple[float, float, int], position: int, colour: str) -> None:  # noqa: ANN401
-    """Draw the histogram of a measure as a violin, with mean and standard deviation."""
+    """Draw the histogram of a measure as a violin, with mean and standard deviation, at a position of the y axis."""
     if found is None:
         return
     low, high, count = bins
     shares = np.array(found.histogram) / max(found.histogram)
     used = np.flatnonzero(shares)
-    # Only the bins from the first to the last with a value.
+    # Empty bins at both ends are left out.
     edges = np.linspace(low, high, count + 1)[used[0] : used[-1] + 2]
     half = 0.42 * np.append(shares[used[0] : used[-1] + 1], 0)
     axis.fill_between(edges, position - half, position + half, step="post", color=colour, alpha=0.45, linewidth=0)
@@ -266,8 +297,10 @@ def _draw_spread(axis: Any, found: Spread | None, bins: tuple[float, float, int]
 
 
 def _spread(found: Spread | None, digits: int) -> str:
+    """Format a mean and standard deviation for the table."""
     return "none" if found is None else f"{found.mean:.{digits}f} ± {found.deviation:.{digits}f}"
 
 
 def _number(value: float | None) -> str:
+    """Format a number for the table."""
     return "none" if value is None else f"{value:.1f}"

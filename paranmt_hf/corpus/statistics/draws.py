@@ -1,4 +1,4 @@
-"""Sampling by seeded hashes, and ranges of columns."""
+"""Random samples of rows by seeded hashes, and selection of rows by ranges of columns."""
 
 from __future__ import annotations
 
@@ -13,14 +13,19 @@ from paranmt_hf.corpus.release.schema import row_numbers
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.identity import mix, salt
 
-SAMPLE_ROWS = 1000
-SAMPLE_SEED = 0  # Seed of the config `sample` and of the examples of a card
+SAMPLE_ROWS = 1000  # Number of rows in the config `sample`
+SAMPLE_SEED = 0  # Seed of the config `sample`, and of the examples on a card
 
+# Smallest and largest value, both included; None if there is no bound.
 Interval = tuple[float | None, float | None]
 
 
 def top_tenths(scores: np.ndarray) -> float:
-    """Smallest score among the best two tenths of the scores [row]; equal scores all count."""
+    """Return the smallest score among the best two tenths of the scores [row]; scores equal to it are among them.
+
+    Raises:
+        InputError: If there are no scores.
+    """
     if not len(scores):
         raise InputError("there are no rows to take tenths of")
     first = len(scores) - max(1, len(scores) * 2 // 10)
@@ -28,15 +33,15 @@ def top_tenths(scores: np.ndarray) -> float:
 
 
 def in_ranges(table: pa.Table, ranges: Mapping[str, Interval]) -> pa.ChunkedArray:
-    """Mark the rows [row] whose columns are all inside their ranges, ends included; None is unbounded.
+    """Mark the rows [row] whose columns are all inside their ranges, bounds included; null is outside.
 
-    A null is outside. Bounds are compared in the precision of the column.
+    Bounds are compared in the precision of the column.
     """
     mask = pa.chunked_array([np.ones(table.num_rows, bool)])
     for name, (low, high) in ranges.items():
         column = table[name]
         if column.type == pa.float32():
-            # The column's own 0.7 is at least 0.7, though it is a little less than that of 64 bits.
+            # A bound of 0.7 must include 0.7 in single precision, which is a little less than in double precision.
             low, high = (bound if bound is None else float(np.float32(bound)) for bound in (low, high))
         if low is not None:
             mask = pc.and_(mask, pc.fill_null(pc.greater_equal(column, low), False))
@@ -46,7 +51,7 @@ def in_ranges(table: pa.Table, ranges: Mapping[str, Interval]) -> pa.ChunkedArra
 
 
 def filtered_ranges(scores: np.ndarray) -> dict[str, Interval]:
-    """Ranges of the config `filtered`: the top two tenths of the paraphrase score, at most 30 tokens."""
+    """Return the ranges of the config `filtered`: the best two tenths of the scores [row], and at most 30 tokens."""
     return {
         "para_score": (top_tenths(scores), None),
         "reference_length": (None, 30),
@@ -55,15 +60,29 @@ def filtered_ranges(scores: np.ndarray) -> dict[str, Interval]:
 
 
 def lottery(ids: np.ndarray, seed: int) -> np.ndarray:
-    """Map each row number [row] (`schema.row_numbers`) to a distinct, evenly distributed uint64."""
+    """Return a pseudo-random uint64 for each row number [row], different for different rows.
+
+    Args:
+        ids: Row numbers (`schema.row_numbers`).
+        seed: Another seed gives other numbers.
+    """
     return mix(ids.astype(np.uint64) + salt(seed))
 
 
 def draw_bound(total: int, count: int, seed: int, *, at_once: int = 1_000_000) -> int | None:
-    """Largest lottery number among `count` rows sampled from `total` rows; None if there are at most `count`.
+    """Return the lottery number up to which rows are drawn, so that exactly `count` of the rows 0 to `total` - 1 are.
 
-    The rows with at most this number are the sample: numbers are distinct, so exactly `count` rows are drawn, each set
-    of them with equal probability. Memory is that of `count` numbers.
+    Lottery numbers are distinct, so the rows whose number is at most the bound are a random sample of `count` rows.
+    Only `count` numbers are in memory.
+
+    Args:
+        total: Number of rows.
+        count: Number of rows to draw.
+        seed: Seed of the lottery.
+        at_once: Numbers that are computed at a time; the result does not depend on it.
+
+    Returns:
+        The bound, or None if there are at most `count` rows and all are drawn.
     """
     if total <= count:
         return None
@@ -76,7 +95,7 @@ def draw_bound(total: int, count: int, seed: int, *, at_once: int = 1_000_000) -
 
 
 def sample_ids(ids: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """Sample `count` of the row numbers [row], or all if there are no more; returns them in ascending order."""
+    """Sample `count` of the row numbers [row], or all if there are not more, and return them in ascending order."""
     if len(ids) <= count:
         return np.sort(ids)
     draws = lottery(ids, seed)
@@ -84,15 +103,24 @@ def sample_ids(ids: np.ndarray, count: int, seed: int) -> np.ndarray:
 
 
 class Sample:
-    """A random sample of the added rows: those with the smallest lottery numbers.
+    """A random sample of the rows that are added: those with the smallest lottery numbers.
 
-    It does not depend on how the rows come in; a smaller sample of the same seed is the beginning of a larger one. At
-    most `slack` rows beyond its size are held before it is cut down.
+    The sample does not depend on the order in which rows are added. A smaller sample with the same seed is the
+    beginning of a larger one.
+
+    Attributes:
+        seen: Number of rows that were added.
+        held: Number of rows in memory.
+
+    Args:
+        count: Number of rows in the sample.
+        seed: Seed of the lottery.
+        slack: Number of rows beyond `count`, at most, that are held before the sample is cut down.
     """
 
     def __init__(self, count: int, seed: int, slack: int = 10_000) -> None:
-        self.seen = 0  # Rows that were added
-        self.held = 0  # Rows that are in memory
+        self.seen = 0
+        self.held = 0
         self._count, self._seed = count, seed
         self._most = count + min(count // 2, slack)
         self._tables: list[pa.Table] = []
@@ -100,7 +128,12 @@ class Sample:
         self._bound = np.uint64(2**64 - 1)
 
     def add(self, rows: pa.Table | pa.RecordBatch, places: np.ndarray | None = None) -> None:
-        """Add rows with an `id` (`schema.row_numbers`), or those of them at `places` [chosen]."""
+        """Add rows, which have the key columns of `schema.row_numbers`.
+
+        Args:
+            rows: The rows.
+            places: Indices [chosen row] of those that are added; None for all.
+        """
         numbers = row_numbers(rows)
         places = np.arange(len(numbers)) if places is None else places
         self.seen += len(places)
@@ -116,7 +149,7 @@ class Sample:
             self._cut()
 
     def _cut(self) -> None:
-        """Keep the rows with the smallest numbers, in their order."""
+        """Keep the rows with the smallest lottery numbers, in the order of these."""
         draws = np.concatenate(self._draws)
         order = np.argsort(draws, kind="stable")[: self._count]
         self._tables = [pa.concat_tables(self._tables).take(pa.array(order)).combine_chunks()]
@@ -126,15 +159,21 @@ class Sample:
             self._bound = draws[order[-1]]
 
     def table(self) -> pa.Table:
-        """Return the sampled rows in the order of their numbers; there must be at least one."""
+        """Return the sampled rows in the order of their lottery numbers.
+
+        At least one row must have been added.
+        """
         self._cut()
         return self._tables[0]
 
 
 def text_numbers(column: pa.ChunkedArray, *, size: int = 8, salt: str = "") -> np.ndarray:
-    """Map each text [row], none null, to a pseudo-random number [row] below 256**size, uint64, by its hash.
+    """Return a pseudo-random number [row], uint64, for each text [row], by its hash; equal texts have equal numbers.
 
-    Another salt, of at most 16 bytes, gives another draw; `size` is at most 8.
+    Args:
+        column: The texts, none of them null.
+        size: Number of bytes of a number, at most 8; numbers are below 256**size.
+        salt: Another salt, of at most 16 bytes, gives other numbers.
     """
     encoded = column.combine_chunks().dictionary_encode()
     numbers = [

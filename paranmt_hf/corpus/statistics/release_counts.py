@@ -1,7 +1,7 @@
-"""ReleaseCounter of a corpus, computed in one pass: rows per score range, overlap, lengths, examples.
+"""The statistics in the record of a corpus, computed in one pass: histograms, means, score ranges with examples.
 
-The ranges are those of table 3 of ParaNMT-50M (Wieting & Gimpel 2018), whose first one is (-0.1, 0.2]; lower
-scores count in it here.
+The ranges of the paraphrase score are those of table 3 of ParaNMT-50M (Wieting & Gimpel 2018). The first one is (-0.1,
+0.2] there; here it includes all lower scores.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from paranmt_hf.corpus.release.schema import COUNTED
 from paranmt_hf.corpus.statistics.draws import SAMPLE_SEED, Sample
 from paranmt_hf.util.optional import available
 
+# Upper ends of all score ranges but the last.
 EDGES = (0.2, 0.4, 0.6, 0.8)
 SCORE_RANGES = ("[-1.0, 0.2]", "(0.2, 0.4]", "(0.4, 0.6]", "(0.6, 0.8]", "(0.8, 1.0]")
-# Lowest and highest value, and number of bins, of each histogram; values outside count in the outermost bins.
+# Lower end, upper end and number of bins of each histogram; values outside count in the outermost bins.
 HISTOGRAMS = {
     "para_score": (-1.0, 1.0, 40),
     "trigram_overlap": (0.0, 1.0, 20),
@@ -29,27 +30,29 @@ HISTOGRAMS = {
 
 
 class _Mean:
-    """A mean of values that come in parts, NaN left out."""
+    """A running mean, which leaves out NaN."""
 
     def __init__(self) -> None:
         self._sum, self._count = 0.0, 0
 
     def add(self, values: np.ndarray) -> None:
+        """Add values [value]."""
         self._sum += float(np.nansum(values, dtype=np.float64))
         self._count += int(np.count_nonzero(~np.isnan(values)))
 
     def rounded(self, digits: int) -> float | None:
-        """The mean so far; None without values."""
+        """Return the mean so far, rounded to a number of digits; None without values."""
         return round(self._sum / self._count, digits) if self._count else None
 
 
 class _ScoreRange:
-    """Running figures of the pairs of one range of the paraphrase score."""
+    """Running figures of the pairs in one range of the paraphrase score."""
 
     def __init__(self) -> None:
         self.overlap, self.length, self.examples = _Mean(), _Mean(), Sample(3, SAMPLE_SEED)
 
     def record(self, name: str) -> RangeRecord:
+        """Return the entry of the range in the record."""
         rows = self.examples.seen
         pairs = self.examples.table().select(["reference", "translation", "para_score"]).to_pylist() if rows else []
         return RangeRecord(
@@ -62,7 +65,11 @@ class _ScoreRange:
 
 
 class ReleaseCounter:
-    """Running counts over tables with the columns of the schema; examples do not depend on the order of the rows."""
+    """Running statistics of tables with the columns of the schema.
+
+    The examples do not depend on the order of the rows. Where sentences have several hypotheses, rows with equal ids
+    must be next to each other.
+    """
 
     def __init__(self) -> None:
         self.rows = 0
@@ -74,7 +81,7 @@ class ReleaseCounter:
         self._last_id = -1
 
     def add(self, table: pa.Table) -> None:
-        """Count the rows of a table."""
+        """Add the rows of a table to the statistics."""
         scores = table["para_score"].to_numpy()
         overlap = table["trigram_overlap"].to_numpy(zero_copy_only=False)
         lengths = [table[f"{side}_length"].to_numpy() for side in ("reference", "translation")]
@@ -92,32 +99,33 @@ class ReleaseCounter:
             if name in COUNTED:
                 self._mismatches[name] += int(np.count_nonzero(table[name].to_numpy()))
         if "rank" in table.column_names:
-            # The ids ascend from table to table.
+            # A sentence may continue from the table before; ids ascend, so then it is the last of that.
             ids = table["id"].to_numpy()
             self._sentences += len(np.unique(ids)) - int(len(ids) > 0 and ids[0] == self._last_id)
             self._last_id = ids[-1] if len(ids) else self._last_id
-        # A score equal to an edge belongs to the lower range, compared in the column's own precision.
+        # A score equal to an edge belongs to the lower range; edges are compared in the precision of the column.
         range_of = np.searchsorted(np.array(EDGES, np.float32), scores, side="left")
-        for index, part in enumerate(self._ranges):
-            places = np.flatnonzero(range_of == index)
-            part.overlap.add(overlap[places])
-            part.length.add((lengths[0][places] + lengths[1][places]) / 2)
-            part.examples.add(table, places)
+        for index, score_range in enumerate(self._ranges):
+            rows = np.flatnonzero(range_of == index)
+            score_range.overlap.add(overlap[rows])
+            score_range.length.add((lengths[0][rows] + lengths[1][rows]) / 2)
+            score_range.examples.add(table, rows)
 
     def _count(self, name: str, values: np.ndarray) -> None:
+        """Add values [value] to a histogram; NaN is left out."""
         low, high, bins = HISTOGRAMS[name]
         known = values[~np.isnan(values)]
         self._histograms[name] += np.histogram(known.clip(low, high), bins, (low, high))[0]
 
     def summary(self) -> StatisticsRecord:
-        """The record of all rows so far; at least one."""
+        """Return the statistics of all rows so far, of which there must be at least one."""
         histograms = {name: counts.tolist() for name, counts in self._histograms.items()}
         return StatisticsRecord(
             rows=self.rows,
             mean_reference_length=self._reference_length.rounded(2) or 0.0,
             mean_translation_length=self._translation_length.rounded(2) or 0.0,
             mean_translation_score=self._translation_score.rounded(4),
-            ranges=[part.record(name) for name, part in zip(SCORE_RANGES, self._ranges, strict=True)],
+            ranges=[one.record(name) for name, one in zip(SCORE_RANGES, self._ranges, strict=True)],
             histogram=histograms.pop("para_score"),
             histograms=histograms,
             mismatches=dict(self._mismatches),
@@ -126,7 +134,7 @@ class ReleaseCounter:
 
 
 def text_histogram(histogram: list[int], width: int = 50) -> str:
-    """Draw the histogram of the paraphrase score with characters, one line for each 0.1."""
+    """Draw the histogram of the paraphrase score with characters, one line for each 0.1 and bars up to `width`."""
     counts = np.array(histogram).reshape(-1, 2).sum(axis=1)
     largest = max(1, int(counts.max()))
     first = int(np.flatnonzero(counts)[0]) if counts.any() else 0
@@ -139,13 +147,13 @@ def text_histogram(histogram: list[int], width: int = 50) -> str:
 
 
 def plot_histograms(statistics: StatisticsRecord) -> bytes | None:
-    """Draw the histograms of a corpus as a PNG; None if matplotlib (extra `plots`) is missing."""
+    """Draw the histograms of a corpus, and return the picture as PNG; None without matplotlib (extra `plots`)."""
     if not available("matplotlib"):
         return None
     from matplotlib.figure import Figure
 
     histograms = {"para_score": statistics.histogram, **statistics.histograms}
-    # A corpus of an earlier version, or of imported pairs, lacks some.
+    # Corpora of earlier versions and of imported pairs lack some of these histograms.
     labels = {
         "para_score": "paraphrase score",
         "trigram_overlap": "trigram overlap",

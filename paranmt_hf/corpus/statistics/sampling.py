@@ -1,4 +1,4 @@
-"""Seeded samples of the sentences of corpora of any kind and size, in one pass and the memory of the sample."""
+"""Seeded samples of the sentences of corpora of any kind and size, read once; only the samples are in memory."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import resolved
 from paranmt_hf.util.parquet import read_schema
 
-EXTRAS = ("para_score", "origin")  # Columns of a sample in addition to the sentence, if the corpus has them
-COLUMN_NAMES = ("reference", "translation", *EXTRAS)  # What `columns` can name
-MAX_ORIGINS = 100  # A longer table would be unreadable
+EXTRAS = ("para_score", "origin")  # Columns that a sample has besides the sentence, if the corpus has them
+COLUMN_NAMES = ("reference", "translation", *EXTRAS)  # Columns whose names in files the user can give
+MAX_ORIGINS = 100  # Largest number of origins, for which there is a row each in the table
 
 
 @dataclass(frozen=True)
 class MeasuredCorpus:
-    """Sentences to measure: those of a corpus, of a table, or of text with a sentence on each line."""
+    """Sentences to measure: those of a corpus, of a file with columns, or of text with a sentence on each line."""
 
-    path: Path  # As it was given
-    columns: tuple[str, ...]  # Which of `EXTRAS` it has
-    # Reads `id` (int64, unique for each row), `sentence` (string), and `columns`, and counts in a report
+    path: Path  # The path that the user gave
+    columns: tuple[str, ...]  # The columns of `EXTRAS` that are read
+    # Reads `id` (int64, different for each row), `sentence` (string) and `columns`, and counts rows in the report
     batches: Callable[[Report], Iterator[pa.RecordBatch | pa.Table]]
-    text: Path | None = None  # The file, if it is one of lines
-    language: str | None = None  # ISO 639-1 code, if a corpus names it
-    has_free_columns: bool = False  # Whether its columns may have any name, as in tables that are not a corpus
+    text: Path | None = None  # The file if it has a sentence on each line; otherwise None
+    language: str | None = None  # ISO 639-1 code if the record of a corpus names it; otherwise None
+    has_free_columns: bool = False  # Whether its columns may have any name, as in files that are not of a corpus
 
 
 def numbered_pairs(table: pa.Table) -> pa.Table:
-    """Give the pairs of a corpus a unique number each as `id`, for samples."""
+    """Return the pairs of a corpus with a number of its own for each row as `id`, so that they can be sampled."""
     columns = [pa.chunked_array([row_numbers(table)]), table["reference"], table["translation"]]
     return pa.table(columns, names=["id", "reference", "translation"])
 
@@ -49,11 +49,17 @@ def numbered_pairs(table: pa.Table) -> pa.Table:
 def open_corpus(
     path: str | Path, *, side: str = "reference", columns: Mapping[str, str] | None = None, by_origin: bool = False
 ) -> MeasuredCorpus:
-    """Detect the kind of a corpus and open it.
+    """Find out what kind of corpus a path is, and open it.
 
-    It is a corpus; the folder of one of its configs, or another folder of Parquet files; or a file of any format with
-    columns, which `columns` names if they are called otherwise than in the schema; or a text file with a sentence on
-    each line, which has no `side`.
+    Args:
+        path: A corpus; the folder of one of its configs or another folder of Parquet files; a file of any format with
+            columns; or a text file with a sentence on each line.
+        side: Which sentence of each pair is read; ignored for text files.
+        columns: Names of the columns in files that do not use ours.
+        by_origin: Whether the column `origin` is read.
+
+    Raises:
+        InputError: If the path is none of these, or lacks the column.
     """
     path, columns = Path(path).expanduser(), columns or {}
     wanted = EXTRAS if by_origin else EXTRAS[:1]
@@ -77,6 +83,7 @@ def open_corpus(
 
 
 def _open_release(path: Path, side: str, wanted: Sequence[str]) -> MeasuredCorpus:
+    """Open a side of a corpus, with those of the `wanted` columns that it has."""
     files = checked_files(path)
     names = read_schema(files[0]).names
     found = tuple(name for name in wanted if name in names)
@@ -92,9 +99,9 @@ def _open_release(path: Path, side: str, wanted: Sequence[str]) -> MeasuredCorpu
 
 
 def _language_of(path: Path) -> str | None:
-    """The language of the corpus that a path is in; None without a record."""
+    """Return the language in the record of the corpus that a path belongs to; None without a record."""
     path = resolved(path)
-    # A corpus, the folder of one of its configs, or a file in that.
+    # The path is a corpus, the folder of one of its configs, or a file in that.
     for folder in (path, *path.parents[:2]):
         if (folder / RELEASE_RECORD).is_file():
             return ReleaseRecord.read(folder).language
@@ -110,10 +117,22 @@ def draw(
     report: Report | None = None,
     progress: Callable[[int], None] = lambda rows: None,
 ) -> dict[str | None, Sample]:
-    """Sample `count` rows of a corpus, and of each of its origins if these are read; the corpus is read once.
+    """Sample rows of a corpus, and of each of its origins if these are read; the corpus is read once.
 
-    The sample of the corpus is under None, those of its origins follow by name, and rows without an origin are under
-    "". All samples together hold at most `limit` rows; `progress` is called with the number of rows read so far.
+    Args:
+        corpus: The corpus.
+        count: Number of rows in each sample.
+        seed: Seed of the samples.
+        limit: Largest number of rows in the samples of all origins together; None for no limit.
+        report: Counts the rows that are read.
+        progress: Called with the number of rows read so far.
+
+    Returns:
+        The sample of the corpus under None, then those of its origins, sorted by name; rows without an origin are
+        under "".
+
+    Raises:
+        InputError: If there are no rows, too many origins, or more rows than `limit` in the samples of the origins.
     """
     whole, origins, report = Sample(count, seed), dict[str, Sample](), report or Report()
     for rows in corpus.batches(report):
@@ -121,8 +140,8 @@ def draw(
         if "origin" in rows.schema.names:
             column = pc.fill_null(rows["origin"], "")
             for origin in pc.unique(column).to_pylist():
-                places = np.flatnonzero(pc.equal(column, origin).to_numpy(zero_copy_only=False))
-                origins.setdefault(origin, Sample(count, seed)).add(rows, places)
+                indices = np.flatnonzero(pc.equal(column, origin).to_numpy(zero_copy_only=False))
+                origins.setdefault(origin, Sample(count, seed)).add(rows, indices)
             if len(origins) > MAX_ORIGINS or (limit and sum(sample.held for sample in origins.values()) > limit):
                 raise InputError(
                     f"{corpus.path} has at least {len(origins):,} origins, such as {next(iter(origins))!r}; a table "

@@ -1,1 +1,1 @@
-"""Back-translation: the protocol, batches, checkpoints, two engines."""
+"""Translation of sentences: settings, batches, checkpoints, and two engines."""

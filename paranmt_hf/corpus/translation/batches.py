@@ -1,4 +1,4 @@
-"""What all engines of translation share: batches of sentences of similar length, a memory guard, and order."""
+"""What both engines of translation share: batches of sentences of similar length, and a guard of memory."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ from paranmt_hf.corpus.translation.translator import Translations
 from paranmt_hf.errors import InputError
 
 Found = TypeVar("Found")
-Hypotheses = tuple[list[list[int]], list[float]]  # Ids and scores
+Hypotheses = tuple[list[list[int]], list[float]]  # Target ids and score of each hypothesis
 
 
 def token_batches(lengths: np.ndarray | Sequence[int], budget: int) -> list[np.ndarray]:
-    """Split sentences of some lengths [sentence] into batches of similar length: the indices of each.
+    """Split sentences into batches of similar length, the longest first, and return the indices in each batch.
 
-    Sentences times pieces of the longest come to at most `budget`; a longer sentence is a batch alone. The longest
-    come first, so that a lack of memory shows at once; equal lengths keep their order.
+    The longest come first so that a lack of memory shows at once; sentences of equal length keep their order.
+
+    Args:
+        lengths: Number of pieces [sentence] in each sentence.
+        budget: Largest product of the number of sentences in a batch and the length of its longest; a sentence that is
+            longer than this is a batch by itself.
     """
     counts = np.asarray(lengths, dtype=np.int64)
     order = np.argsort(-counts, kind="stable")
@@ -37,7 +41,11 @@ def token_batches(lengths: np.ndarray | Sequence[int], budget: int) -> list[np.n
 
 
 class MemoryGuard:
-    """Halves a batch that does not fit into memory, and remembers the size; `advice` is for one sentence."""
+    """Runs work in smaller batches if memory runs out, and remembers the size that fits.
+
+    Args:
+        advice: What the user can do if even one sentence does not fit.
+    """
 
     def __init__(self, advice: str) -> None:
         self._ceiling, self._advice = math.inf, advice
@@ -45,9 +53,18 @@ class MemoryGuard:
     def run(
         self, batch: np.ndarray, lengths: np.ndarray, work: Callable[[np.ndarray], Found]
     ) -> list[tuple[np.ndarray, Found]]:
-        """Run `work` on a batch of indices into `lengths`, in as many parts as memory requires.
+        """Run `work` on a batch, in as many parts as memory requires.
 
-        Returns each part with its result, in the order of the batch.
+        Args:
+            batch: Indices [sentence] into `lengths`.
+            lengths: Number of pieces in each sentence.
+            work: Function of some of these indices.
+
+        Returns:
+            The indices in each part and the result for it, in the order of the batch.
+
+        Raises:
+            InputError: If one sentence alone does not fit into memory.
         """
         waiting, done = [batch], []
         while waiting:
@@ -58,11 +75,11 @@ class MemoryGuard:
                     done.append((part, work(part)))
                     continue
                 except (MemoryError, RuntimeError) as error:
-                    # As torch and CTranslate2 say it.
+                    # These are the messages of torch and CTranslate2.
                     lacking = r"out of memory|can't allocate memory|not enough memory"
                     if not isinstance(error, MemoryError) and not re.search(lacking, str(error), re.I):
                         raise
-                # Out of the handler: the traceback would keep the tensors of the failed attempt.
+                # This is outside the handler, because the traceback keeps the tensors of the failed attempt.
                 if torch.cuda.is_available():
                     torch.cuda.empty_cache()
                 if len(part) == 1:
@@ -74,9 +91,13 @@ class MemoryGuard:
 
 
 class BatchTranslator(ABC):
-    """A translator that searches batches of sentences of similar length (`token_batches`); a subclass is an engine.
+    """Base class of translators, which search batches of sentences of similar length; a subclass is an engine.
 
-    Up to `workers` batches are translated at the same time; each sentence has `count` hypotheses.
+    Args:
+        checkpoint: The model without its weights.
+        batch_tokens: Size of a batch; see `token_batches`.
+        workers: Number of batches that are translated at the same time.
+        count: Number of hypotheses of each sentence.
     """
 
     identity: dict[str, object]
@@ -92,14 +113,14 @@ class BatchTranslator(ABC):
 
     @abstractmethod
     def search(self, sources: list[list[int]]) -> Hypotheses:
-        """Find `count` hypotheses for each source of one batch, the best first; if fewer, some repeat."""
+        """Find `count` hypotheses of each source in one batch, the best first; if there are fewer, some repeat."""
 
     def translate(self, sentences: Sequence[str]) -> Translations:
-        """Translate sentences.
+        """Translate sentences; white space of sentences and translations is normalised.
 
-        A blank sentence has the empty translation and no score; a sentence with more pieces than the limit has
-        neither. A sentence that occurs several times is translated once. Of several hypotheses with the same text the
-        first counts, and an empty one only if all are empty. White space is normalised.
+        The translation of a blank sentence is empty and has no score; a sentence with more pieces than the limit has
+        no translation. A sentence that occurs several times is translated once. Among several hypotheses with the same
+        text only the best is kept, and an empty one only if all are empty.
         """
         texts = [_tidy(sentence) for sentence in sentences]
         distinct = [text for text in dict.fromkeys(texts) if text]
@@ -112,13 +133,20 @@ class BatchTranslator(ABC):
                 best.setdefault(_tidy(text), score)
             results[distinct[kept[row]]] = [each for each in best.items() if each[0] or len(best) == 1]
         ordered = [results.get(text, [(None, math.nan)]) for text in texts]
-        owners = np.repeat(np.arange(len(texts)), [len(own) for own in ordered]) if self._count > 1 else None
-        flat = [hypothesis for own in ordered for hypothesis in own]
+        owners = np.repeat(np.arange(len(texts)), [len(several) for several in ordered]) if self._count > 1 else None
+        flat = [hypothesis for several in ordered for hypothesis in several]
         scored = np.array([score for _, score in flat], dtype=np.float32)
         return Translations([text for text, _ in flat], scored, owners)
 
     def _search_all(self, sources: list[list[int]]) -> Iterator[tuple[int, Hypotheses]]:
-        """Search batch after batch, `workers` at the same time; yields the index of each source and its hypotheses."""
+        """Search batch after batch, `workers` of them at the same time.
+
+        Args:
+            sources: Ids of the pieces of each source.
+
+        Yields:
+            Index of a source, and its hypotheses.
+        """
         lengths = np.array([len(ids) for ids in sources], dtype=np.int64)
 
         def search(batch: np.ndarray) -> list[tuple[np.ndarray, Hypotheses]]:
@@ -126,14 +154,14 @@ class BatchTranslator(ABC):
 
         batches = token_batches(lengths, self._batch_tokens)
         with ThreadPoolExecutor(self._workers) as pool:
-            # Without a thread an interrupt stops the work at once.
+            # If there is one worker, no thread is used, so that an interrupt stops the work at once.
             for parts in map(search, batches) if self._workers == 1 else pool.map(search, batches):
                 for part, (ids, scores) in parts:
-                    for place, index in enumerate(part.tolist()):
-                        own = slice(place * self._count, (place + 1) * self._count)
-                        yield index, (ids[own], scores[own])
+                    for position, index in enumerate(part.tolist()):
+                        rows = slice(position * self._count, (position + 1) * self._count)
+                        yield index, (ids[rows], scores[rows])
 
 
 def _tidy(text: str) -> str:
-    """Collapse white space to single blanks, and strip the ends."""
+    """Replace runs of white space by single blanks, and remove it at both ends."""
     return " ".join(text.split())

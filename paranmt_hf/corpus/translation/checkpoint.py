@@ -16,10 +16,17 @@ logger = logging.getLogger(__name__)
 
 
 class Checkpoint:
-    """Everything of a model except its weights: tokenizer, languages and limits.
+    """A translation model without its weights: tokenizer, language tokens and limits.
 
-    Every target begins with the ids `start`: the start token and, for a multilingual model, the target language. The
-    longest source and target, in pieces, count the end token, and not `start`.
+    Attributes:
+        files: The files of the model.
+        config: Its configuration.
+        tokenizer: Its tokenizer.
+        start: Ids with which every target begins: the start token and, for NLLB and M2M100, the target language.
+        end: Id that ends a target.
+        pad: Id of the padding.
+        max_source_tokens: Largest number of pieces in a source, with the end token.
+        max_target_tokens: Largest number of pieces in a target, with the end token and without `start`.
     """
 
     def __init__(self, config: TranslatorConfig) -> None:
@@ -28,7 +35,7 @@ class Checkpoint:
         self.end = self._token("eos_token_id")
         self.pad = self._token("pad_token_id")
         self._settings = config
-        self._prefix = ""  # What each source of a Marian model begins with
+        self._prefix = ""  # Text with which each source of a multilingual Marian model begins
         language: list[int] = []
         if self.config.model_type == "marian":
             self._prefix = self._marian_prefix()
@@ -42,6 +49,7 @@ class Checkpoint:
         self.max_target_tokens = int(min(config.max_target_tokens, positions - len(language)))
 
     def _token(self, name: str) -> int:
+        """Return the id of a special token in the configuration of the model, such as `eos_token_id`."""
         value = getattr(self.config, name, None)
         if not isinstance(value, int):
             raise InputError(f"the configuration of {self.files.name!r} must hold one {name}; it holds {value!r}")
@@ -49,7 +57,7 @@ class Checkpoint:
         return value
 
     def _marian_prefix(self) -> str:
-        """The code of the target language of a multilingual Marian model, as its sources begin with it."""
+        """Return the code of the target language that sources of a multilingual Marian model begin with, else ""."""
         source, target = self._settings.source_language, self._settings.target_language
         if source:
             raise InputError(f"source_language is not used by a Marian model; got {source!r}")
@@ -64,7 +72,7 @@ class Checkpoint:
         return f">>{target}<< "
 
     def _target_language(self) -> int:
-        """Set the source language of a multilingual model; returns the id that each target begins with."""
+        """Set the source language of a multilingual tokenizer, and return the id of the target language."""
         known = getattr(self.tokenizer, "lang_code_to_id", None)
         if not known:
             added = self.tokenizer.get_added_vocab().items()
@@ -81,20 +89,20 @@ class Checkpoint:
         return language
 
     def encode(self, sentences: list[str]) -> list[list[int]]:
-        """Split sentences into piece ids with language and end tokens; nothing is truncated."""
+        """Split sentences into ids of pieces, with language and end tokens; nothing is truncated."""
         if self.config.model_type == "marian":
-            # Without the blank the tokenizer takes text that begins with ">>...<<" for a language code.
+            # The tokenizer takes text that begins with ">>...<<" for a language code, unless a blank comes first.
             sentences = [self._prefix + (f" {text}" if text.startswith(">>") else text) for text in sentences]
         with quiet():
             return self.tokenizer(sentences, return_attention_mask=False)["input_ids"]
 
     def decode(self, hypotheses: list[list[int]]) -> list[str]:
-        """Decode target ids without special tokens."""
+        """Return the text of each hypothesis, given its target ids; special tokens are left out."""
         options = {"skip_special_tokens": True, "clean_up_tokenization_spaces": False}
         return [self.tokenizer.decode(ids, **options).strip() for ids in hypotheses]
 
     def identity(self, engine: Engine) -> dict[str, object]:
-        """Everything that determines the translations by an engine, as JSON values."""
+        """Return everything that determines the translations of an engine, as JSON values."""
         config = self._settings
         return {
             "model": self.files.name,

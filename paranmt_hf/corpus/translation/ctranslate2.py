@@ -1,4 +1,4 @@
-"""Translation with CTranslate2: the models and the search of transformers, several times as fast on a CPU."""
+"""Translation with CTranslate2, which searches as transformers does, several times as fast on a CPU."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ logger = logging.getLogger(__name__)
 
 
 def cache_folder() -> Path:
-    """Folder of the converted models: `PARANMT_CACHE`, else the user's cache."""
+    """Return the folder of converted models: in the folder that `PARANMT_CACHE` names, else in the user's cache."""
     root = os.environ.get("PARANMT_CACHE")
     return (Path(root).expanduser() if root else Path.home() / ".cache" / "paranmt_hf") / "ctranslate2"
 
 
 def converted(checkpoint: Checkpoint) -> Path:
-    """Convert a model, or find it in the cache; returns its folder, in float32.
+    """Convert a model to the format of CTranslate2, in float32, unless it is in the cache; return the folder.
 
-    The folder is named after the model's checksum and the version of CTranslate2.
+    The folder is named after the checksum of the model and the version of CTranslate2.
     """
     version = require("ctranslate2", "ctranslate2").__version__
     files = checkpoint.files
-    # The last number is to be raised if the conversion changes, so that earlier folders are not used.
+    # Raise the last number if the conversion changes, so that folders made before are not used.
     key = hashlib.sha256(f"{files.name}\n{files.revision}\n{version}\n1".encode()).hexdigest()
 
     def make(folder: Path) -> None:
@@ -52,9 +52,9 @@ def converted(checkpoint: Checkpoint) -> Path:
 
 
 def unsuitable(config: TranslatorConfig, checkpoint: Checkpoint) -> str | None:
-    """Why CTranslate2 cannot run this model with these settings, None if it can; reads no weights."""
+    """Return why CTranslate2 cannot run a model with some settings, or None if it can; no weights are read."""
     if config.sample or config.beam_groups > 1:
-        # Its random numbers are one stream for each thread, so a sample would depend on the sentences before it.
+        # CTranslate2 has one stream of random numbers per thread, so a sample would depend on earlier sentences.
         return (
             "backend ctranslate2 has no diverse beams, and its samples depend on the batch; use backend transformers"
         )
@@ -71,7 +71,8 @@ def unsuitable(config: TranslatorConfig, checkpoint: Checkpoint) -> str | None:
             f"backend ctranslate2 takes marian and m2m_100 models, and {name!r} is a {model.model_type} model; use "
             "backend transformers"
         )
-    # The converter cuts the last row and starts from zeros, which is right only for these.
+    # The converter drops the last row of the embeddings, and decoding starts from zeros. That is right only for models
+    # whose last row is the padding symbol and also the start symbol.
     if model.model_type == "marian" and not (
         model.share_encoder_decoder_embeddings and checkpoint.pad == checkpoint.start[0] == model.vocab_size - 1
     ):
@@ -83,9 +84,9 @@ def unsuitable(config: TranslatorConfig, checkpoint: Checkpoint) -> str | None:
 
 
 class _Rows:
-    """The tokenizer as the converter needs it: one name for every row of the embedding, in order.
+    """Stands in for the tokenizer in the converter, and has one name for every row of the embeddings, in order.
 
-    Some tokenizers leave language codes out of their vocabulary, and then the converter counts wrongly.
+    Some tokenizers leave language codes out of their vocabulary, and the converter would then count the rows wrongly.
     """
 
     def __init__(self, checkpoint: Checkpoint) -> None:
@@ -97,13 +98,20 @@ class _Rows:
         self._names = [known.get(index, f"<row {index}>") for index in range(size)]
 
     def get_vocab(self) -> dict[str, int]:
+        """Return the index of the row of each name."""
         return {name: index for index, name in enumerate(self._names)}
 
     def convert_ids_to_tokens(self, index: int) -> str:
+        """Return the name of a row."""
         return self._names[index]
 
 
 def _convert(checkpoint: Checkpoint, target: Path) -> None:
+    """Convert a model into an empty folder.
+
+    Raises:
+        InputError: If CTranslate2 does not support the model.
+    """
     from ctranslate2.converters import TransformersConverter
 
     model = read_encoder_decoder(checkpoint.files, torch.float32, "translation model")
@@ -113,11 +121,11 @@ def _convert(checkpoint: Checkpoint, target: Path) -> None:
             "use backend transformers"
         )
     converter = TransformersConverter(str(checkpoint.files.folder))
-    # The converter's own loading would accept pickled weights and keep the folder's number format.
+    # The model is loaded here, because the converter would accept pickled weights and keep their number format.
     converter.load_model = lambda *_, **__: model
     converter.load_tokenizer = lambda *_, **__: _Rows(checkpoint)
     try:
-        # The converter makes the folder itself.
+        # The converter creates the folder itself.
         target.rmdir()
         converter.convert(str(target))
     except (ValueError, NotImplementedError, KeyError, AttributeError) as error:
@@ -126,10 +134,19 @@ def _convert(checkpoint: Checkpoint, target: Path) -> None:
 
 
 class CTranslate2Translator(BatchTranslator):
-    """Translates with CTranslate2 (ParaNMT-50M, section 3), on as many threads as torch if none are given.
+    """Translates with CTranslate2 (ParaNMT-50M, section 3).
 
-    It finds what `TransformersTranslator` finds, with one exception: right after a language token it accepts the end
-    only as first choice, so an empty hypothesis is not among the first `beam` complete ones.
+    It finds the same hypotheses as `TransformersTranslator`, with one exception: right after a language token it
+    accepts the end only if that is the most probable token, so an empty hypothesis is not among the first `beam`
+    complete ones.
+
+    Args:
+        config: Settings of the translation.
+        checkpoint: The model without its weights, if it is loaded already.
+        threads: Number of CPU threads; None for as many as torch uses.
+
+    Raises:
+        InputError: If CTranslate2 does not support the model or the settings.
     """
 
     def __init__(
@@ -139,7 +156,8 @@ class CTranslate2Translator(BatchTranslator):
         if reason := unsuitable(config, checkpoint):
             raise InputError(reason)
         device, _, index = resolve_device(config.device).partition(":")
-        # Several batches at once use many cores better than many cores at one batch; a GPU takes one batch at a time.
+        # On a CPU, several batches at once with a thread each are faster than all threads on one batch. A GPU takes
+        # one batch at a time.
         workers = (threads or torch.get_num_threads()) if device == "cpu" else 1
         batch_tokens = config.batch_tokens or default_batch_tokens(device)
         super().__init__(checkpoint, batch_tokens=batch_tokens, workers=workers, count=config.hypotheses)
@@ -166,13 +184,13 @@ class CTranslate2Translator(BatchTranslator):
         )
         hypotheses, scores = [], []
         for result in results:
-            own = [[self._ids[token] for token in tokens[len(prefix) :]] for tokens in result.hypotheses]
-            missing = self._count - len(own)
-            hypotheses += own + own[:1] * missing
+            ids_found = [[self._ids[token] for token in tokens[len(prefix) :]] for tokens in result.hypotheses]
+            missing = self._count - len(ids_found)
+            hypotheses += ids_found + ids_found[:1] * missing
             scores += list(result.scores) + list(result.scores[:1]) * missing
-        # CTranslate2 divides by a length that counts the prefix.
+        # CTranslate2 divides by a length that counts the prefix; here it does not count.
         means = [
-            # No token at all, not even the end: an empty hypothesis, which has no score.
+            # A hypothesis without any token, not even the end, has no score.
             score * (len(ids) + len(prefix)) / len(ids) if ids else math.nan
             for score, ids in zip(scores, hypotheses, strict=True)
         ]
@@ -180,6 +198,7 @@ class CTranslate2Translator(BatchTranslator):
 
 
 def _open(folder: Path, device: str, index: int, dtype: str, workers: int) -> Any:  # noqa: ANN401
+    """Open a converted model on a device."""
     import ctranslate2
 
     try:

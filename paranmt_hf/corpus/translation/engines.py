@@ -1,4 +1,4 @@
-"""The choice of the engine by settings, machine and model."""
+"""Chooses the engine of a translation, transformers or CTranslate2, by settings, machine and model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ logger = logging.getLogger(__name__)
 
 
 def load_translator(config: TranslatorConfig, threads: int | None = None) -> Translator:
-    """Load a translation model into its engine, which uses `threads` CPU threads (default: those of the process)."""
+    """Load a translation model into its engine.
+
+    Args:
+        config: The model and the settings of the search.
+        threads: Number of CPU threads; None for as many as torch uses.
+    """
     checkpoint = Checkpoint(config)
     if _takes_ctranslate2(config, checkpoint):
         return CTranslate2Translator(config, checkpoint, threads)
@@ -24,20 +29,25 @@ def load_translator(config: TranslatorConfig, threads: int | None = None) -> Tra
 
 
 def translator_identity(config: TranslatorConfig) -> dict[str, Any]:
-    """The `identity` of `load_translator(config)`, without loading weights; all files are hashed."""
+    """Return the `identity` of `load_translator(config)` without loading weights; all its files are hashed."""
     checkpoint = Checkpoint(config)
     return checkpoint.identity("ctranslate2" if _takes_ctranslate2(config, checkpoint) else "transformers")
 
 
 def follow_record(config: TranslatorConfig, recorded: Mapping[str, Any] | None) -> TranslatorConfig:
-    """Fill in backend and number format, if nobody chose them, from the identity of earlier work that is equal else.
+    """Return settings with the engine and dtype of earlier work, where the user leaves these to the machine.
 
-    A package that was installed since, or a GPU, must not make the same command refuse that work.
+    Otherwise the same command would refuse to continue that work after a package or a GPU was added.
+
+    Args:
+        config: Settings of the translation.
+        recorded: Identity of the translator of the earlier work; None if there is none. It is followed only if it
+            agrees with the settings in everything else.
     """
     if recorded is None or (config.backend != "auto" and config.dtype != "auto"):
         return config
-    own = translator_identity(config)
-    if any(recorded.get(name) != value for name, value in own.items() if name not in ("backend", "dtype")):
+    identity = translator_identity(config)
+    if any(recorded.get(name) != value for name, value in identity.items() if name not in ("backend", "dtype")):
         return config
     if config.backend == "auto" and recorded.get("backend") in get_args(Engine):
         config = replace(config, backend=recorded["backend"])
@@ -47,7 +57,7 @@ def follow_record(config: TranslatorConfig, recorded: Mapping[str, Any] | None) 
 
 
 def _takes_ctranslate2(config: TranslatorConfig, checkpoint: Checkpoint) -> bool:
-    """Whether CTranslate2 is the engine: if asked for, or by default on a CPU if it supports the model."""
+    """Whether CTranslate2 translates: if the settings ask for it, or by default on a CPU if it supports the model."""
     engine, certain = config.preferred_engine()
     if certain:
         return engine == "ctranslate2"

@@ -1,4 +1,4 @@
-"""Targets of an encoder-decoder, sampled token by token."""
+"""Sampling: targets of an encoder-decoder are drawn token by token."""
 
 from __future__ import annotations
 
@@ -12,9 +12,16 @@ from paranmt_hf.errors import InputError
 
 
 def uniforms(sources: list[list[int]], seed: int, count: int, longest: int) -> np.ndarray:
-    """Random numbers in [0, 1) [source, sample, position] for samples of each source, from the seed and its ids alone.
+    """Return random numbers in [0, 1), float64 [source, sample, position], for samples of each source.
 
-    Those of the first samples do not depend on `count`.
+    The numbers of a source depend only on the seed and its ids, not on other sources. Those of the first samples do
+    not depend on `count`.
+
+    Args:
+        sources: Ids of each source.
+        seed: Seed of the samples.
+        count: Number of samples of each source.
+        longest: Number of positions.
     """
     drawn = np.empty((len(sources), count, longest))
     for row, pieces in enumerate(sources):
@@ -28,13 +35,22 @@ def uniforms(sources: list[list[int]], seed: int, count: int, longest: int) -> n
 def sample(
     batch: EncodedBatch, numbers: np.ndarray, *, temperature: float, top_p: float, change: Change | None = None
 ) -> tuple[list[list[int]], list[float]]:
-    """Sample targets token by token, with random numbers [sentence, sample, position], see `uniforms`.
+    """Sample targets of each sentence, token by token.
 
-    Logits, after `change`, are divided by `temperature`; tokens are sampled from the smallest set of the most probable
-    ones that reaches the probability `top_p` (nucleus sampling, Holtzman et al. 2020).
+    Args:
+        batch: The encoded sentences.
+        numbers: Random numbers [sentence, sample, position]; see `uniforms`.
+        temperature: Divides the logits, after `change`.
+        top_p: Tokens are drawn from the smallest set of the most probable ones that together reach this probability
+            (nucleus sampling, Holtzman et al. 2020).
+        change: Changes the logits before a token is drawn; None for no change.
 
-    Returns the ids of each sample, with its end, those of a sentence together in the order of sampling; and the mean
-    log-probability of their tokens under the model as it is, whatever the temperature.
+    Returns:
+        Ids of each sample with its end, the samples of a sentence one after the other; and the mean log-probability of
+        the tokens of each, under the model without temperature, `top_p` and `change`.
+
+    Raises:
+        InputError: If the model gives no finite probabilities.
     """
     sentences, count, longest = numbers.shape
     device, ends = batch.mask.device, torch.tensor(batch.ends, device=batch.mask.device)
@@ -63,29 +79,39 @@ def sample(
         inputs = chosen[:, None]
     if not torch.isfinite(sums).all():
         raise InputError("the model gives no finite probabilities in this dtype; use bfloat16 or float32")
-    ids = [own[:length] for own, length in zip(tokens.tolist(), lengths.tolist(), strict=True)]
+    ids = [row[:length] for row, length in zip(tokens.tolist(), lengths.tolist(), strict=True)]
     return ids, (sums / lengths).tolist()
 
 
 def sample_token(logits: torch.Tensor, numbers: torch.Tensor, temperature: float, top_p: float) -> torch.Tensor:
-    """Sample a token [row] of logits [row, token] by a random number in [0, 1) for each row.
+    """Draw a token [row] from logits [row, token] by a random number in [0, 1) for each row.
 
-    Tokens are in the order of the vocabulary, in which a rounding error of a probability moves no other token.
+    Tokens are summed up in the order of the vocabulary, so that a rounding error of one probability shifts no other
+    token.
     """
     shares = (logits.double() / temperature).softmax(dim=-1)
     if top_p < 1:
         ordered, order = shares.sort(dim=-1, descending=True, stable=True)
-        # A token stays if those before it do not reach top_p yet; the first one always does.
+        # A token is kept if more probable ones do not reach `top_p` together; so the most probable one always is.
         kept = ordered.cumsum(dim=-1) - ordered < top_p
         shares = torch.zeros_like(shares).scatter(1, order, ordered * kept)
     sums = shares.cumsum(dim=-1)
-    found = torch.searchsorted(sums, (numbers * sums[:, -1])[:, None], right=True)[:, 0]
-    return found.clamp(max=logits.shape[-1] - 1)
+    tokens = torch.searchsorted(sums, (numbers * sums[:, -1])[:, None], right=True)[:, 0]
+    return tokens.clamp(max=logits.shape[-1] - 1)
 
 
 def best_first(ids: list[list[int]], scores: list[float], count: int) -> tuple[list[list[int]], list[float]]:
-    """Sort the `count` hypotheses of each sentence by their scores, the highest first."""
+    """Sort the hypotheses of each sentence by their scores, the highest first.
+
+    Args:
+        ids: Ids of the hypotheses, `count` for each sentence.
+        scores: Their scores.
+        count: Number of hypotheses of each sentence.
+
+    Returns:
+        The ids and the scores in the new order.
+    """
     order: list[int] = []
     for first in range(0, len(ids), count):
-        order += sorted(range(first, first + count), key=lambda place: -scores[place])
+        order += sorted(range(first, first + count), key=lambda index: -scores[index])
     return [ids[index] for index in order], [scores[index] for index in order]

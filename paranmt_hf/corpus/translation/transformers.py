@@ -13,10 +13,15 @@ from paranmt_hf.hub.pretrained import read_encoder_decoder
 
 
 class TransformersTranslator(BatchTranslator):
-    """Translates with transformers and torch (ParaNMT-50M, section 3), on `threads` threads of the whole process.
+    """Translates with transformers and torch (ParaNMT-50M, section 3).
 
-    Deviations from `generate`: the checkpoint's `generation_config.json` is ignored, and Marian's padding symbol,
-    which only represents an empty start, has no probability.
+    It differs from `generate` of transformers in two ways: `generation_config.json` of the model is ignored, and
+    Marian's padding symbol, which only stands for an empty start, gets no probability.
+
+    Args:
+        config: Settings of the translation.
+        checkpoint: The model without its weights, if it is loaded already.
+        threads: Number of CPU threads, set for the whole process; None to leave it as it is.
     """
 
     def __init__(
@@ -36,15 +41,15 @@ class TransformersTranslator(BatchTranslator):
         self.identity = checkpoint.identity("transformers")
 
     def search(self, sources: list[list[int]]) -> Hypotheses:
-        config, count, point = self._config, self._count, self._checkpoint
-        longest = point.max_target_tokens
-        batch = encode(self._model, sources, pad=point.pad, start=point.start, ends=[point.end], longest=longest)
+        config, count, model = self._config, self._count, self._checkpoint
+        longest = model.max_target_tokens
+        batch = encode(self._model, sources, pad=model.pad, start=model.start, ends=[model.end], longest=longest)
         if config.sample:
             numbers = uniforms(sources, config.draw_seed, count, longest)
             return best_first(*sample(batch, numbers, temperature=config.temperature, top_p=config.top_p), count)
         if config.beam_groups == 1:
             return beam_search(batch, beams=config.beam, count=count)
         found = diverse_beam_search(batch, beams=config.beam, groups=config.beam_groups, diversity=config.diversity)
-        ids = [one for place, one in enumerate(found) if place % config.beam < count]
+        ids = [one for index, one in enumerate(found) if index % config.beam < count]
         rows = torch.arange(len(sources), device=self._model.device).repeat_interleave(count)
         return best_first(ids, score(batch.take(rows), ids), count)

@@ -1,8 +1,9 @@
-"""Back-translation: turn the foreign side of a bitext into English.
+"""Translation of the foreign side of a bitext into English (back-translation).
 
-Wieting & Gimpel 2018, "ParaNMT-50M", section 3: beam search with 12 beams, the best hypothesis is kept. Here is what
-does not depend on the engine: settings, devices, the interface of translators, and the step from a table of sentence
-pairs to a table of translations. `engines.py` chooses the engine: transformers or CTranslate2.
+The method is that of ParaNMT-50M (Wieting & Gimpel 2018), section 3: beam search with 12 beams, of which the best
+hypothesis is kept. This module has what is independent of the engine, transformers or CTranslate2: settings, devices,
+the interface of translators, and the step from a table of pairs to a table with translations. `engines.py` chooses the
+engine.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Engine = Literal["ctranslate2", "transformers"]
 Dtype = Literal["auto", "float32", "float16", "bfloat16", "int8"]
 
 LENGTH_PENALTY = 1.0
-# Upper limits of memory and time, beyond which no translation or paraphrase improves.
+# The upper limits of these settings: larger values cost memory and time, and improve no translation or paraphrase.
 MAX_TOKENS = 10_000
 Beams = Annotated[int, Range(at_least=1, at_most=200)]
 
@@ -39,14 +40,15 @@ class TranslatorConfig(Settings):
     Attributes:
         name: Translation model: folder, Hub id, or `captions-cs-en`, the small one of the package, for captions.
         revision: Branch, tag or commit of a model on the Hub.
-        backend: Engine; auto is ctranslate2 on a CPU if it is installed and fits the model.
+        backend: Engine; auto is ctranslate2 on a CPU if it is installed and supports the model.
         beam: Number of beams (section 3: 12).
-        hypotheses: Number of translations of a sentence, each a row with its rank.
-        beam_groups: Number of groups of diverse beams (arXiv:1610.02424).
-        diversity: Penalty of a word for each hypothesis of an earlier group with it at the same place.
+        hypotheses: Number of translations of each sentence. Each of them is a row, with its rank.
+        beam_groups: Number of groups in diverse beam search (arXiv:1610.02424).
+        diversity: What a word loses of its log-probability for each hypothesis of an earlier group with the same word
+            at the same position.
         sample: Sample hypotheses at random instead of searching for the best.
-        temperature: Of samples: below 1 probable words are more frequent.
-        top_p: Of samples: only the most probable words with this total probability.
+        temperature: For samples: values below 1 make probable words more frequent.
+        top_p: For samples: words are drawn from the most probable ones that together reach this probability.
         draw_seed: Seed of the samples.
         batch_tokens: Batch size: sentences times pieces of the longest (default: 800 on a CPU, 8192 on a GPU).
         max_source_tokens: Maximum length of a source in pieces with the end token; longer ones are dropped.
@@ -99,13 +101,16 @@ class TranslatorConfig(Settings):
 
     @property
     def resolved_dtype(self) -> str:
-        """Number format; `auto` depends on the device."""
+        """Number format of the weights; `auto` is replaced by the format for the device."""
         if self.dtype != "auto":
             return self.dtype
         return "float32" if resolve_device(self.device) == "cpu" else "float16"
 
     def preferred_engine(self) -> tuple[Engine, bool]:
-        """The engine by settings and machine, and whether it takes all models; else transformers is the fallback."""
+        """Return the engine by settings and machine, and whether the choice is final.
+
+        If it is not, CTranslate2 translates if it supports the model, and otherwise transformers does.
+        """
         if self.backend != "auto":
             return self.backend, True
         if self.dtype == "int8":
@@ -116,7 +121,7 @@ class TranslatorConfig(Settings):
 
     @property
     def search_identity(self) -> dict[str, object]:
-        """Everything that determines the search besides the model and the limits, as JSON values."""
+        """Everything that determines the search, except the model and the limits of length, as JSON values."""
         several: dict[str, object] = {"hypotheses": self.hypotheses} if self.hypotheses > 1 else {}
         if self.sample:
             several |= {"temperature": self.temperature, "top_p": self.top_p, "seed": self.draw_seed}
@@ -127,13 +132,17 @@ class TranslatorConfig(Settings):
 
 
 def check_device(device: str | None) -> None:
-    """Reject what is not the name of a device."""
+    """Raise an error if a text is not the name of a device."""
     if device is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", device):
         raise InputError(f"device must be cpu, cuda or cuda:N, was {device!r}", option="device")
 
 
 def resolve_device(device: str | None) -> str:
-    """Name the device to use (default: a GPU if there is one)."""
+    """Return the name of the device to use; None means a GPU if there is one, else the CPU.
+
+    Raises:
+        InputError: If torch does not see the GPU.
+    """
     import torch
 
     if device is not None and device.startswith("cuda"):
@@ -147,47 +156,51 @@ def resolve_device(device: str | None) -> str:
 
 
 def default_batch_tokens(device: str) -> int:
-    """Default batch size: enough work for the device, moderate memory."""
+    """Return the default batch size for a device, which gives it enough work in moderate memory."""
     return 800 if device == "cpu" else 8192
 
 
 @dataclass(frozen=True)
 class Translations:
-    """Translations in the order of the input."""
+    """Translations of sentences, in the order of these."""
 
-    # Hypotheses [hypothesis], one of each sentence if there are no `owners`; None if the source has too many pieces
+    # The hypotheses [hypothesis], one for each sentence if there are no `owners`; None if a source has too many pieces
     texts: list[str | None]
-    # Shape [hypothesis], float32: the sum of the natural logarithms of the probabilities of the target tokens, end
-    # token included, divided by their number (<= 0); NaN if there is no hypothesis. A forced language token is a
-    # prefix and counts in neither. A hypothesis cut at the limit has no end token.
+    # Score of each hypothesis [hypothesis], float32, at most 0, NaN without a hypothesis: the mean of the natural
+    # logarithms of the probabilities of its target tokens, the end included. A forced language token does not count.
+    # A hypothesis that was cut at the largest length has no end token.
     scores: np.ndarray
-    # If sentences have several hypotheses, the sentence of each [hypothesis], int64, ascending; those of one sentence
-    # are all different, the best first
+    # Index of the sentence of each hypothesis [hypothesis], int64, ascending; None if each sentence has exactly one.
+    # The hypotheses of a sentence are all different, and the best comes first
     owners: np.ndarray | None = None
 
 
 class Translator(Protocol):
-    """Anything that translates.
+    """Anything that translates sentences.
 
-    `identity` is everything that determines the output, as JSON values, `max_source_tokens` among them; not batch
-    size, device or threads.
+    Attributes:
+        identity: Everything that determines the translations, as JSON values, `max_source_tokens` among them. Batch
+            size, device and threads do not belong to it.
     """
 
     identity: dict[str, object]
 
     def translate(self, sentences: Sequence[str]) -> Translations:
-        """Translate sentences in their order; white space of translations is normalised."""
+        """Translate sentences; white space of translations is normalised."""
 
 
 def translate_table(batch: pa.Table | pa.RecordBatch, translator: Translator) -> tuple[pa.Table, dict[str, int]]:
-    """Translate the column `source` of aligned pairs (`id`, `source`, `reference`), white space normalised.
+    """Translate the column `source` of aligned pairs; lines in capitals are translated in sentence case.
 
-    Lines in capitals are translated in the case of sentences.
+    Args:
+        batch: Pairs with `id`, `source` and `reference`, white space normalised. Sentences are sorted by length over
+            the whole table, so a larger table makes fuller batches.
+        translator: Translates the sentences.
 
-    The sentences are sorted by length over the whole table, so a larger table makes fuller batches. The new table, in
-    the order of the input, has `translation` and `translation_score` (float32) too, other columns unchanged, and
-    `rank` (int32) if the translator gives several hypotheses. Also returns the number of sentences left out, by
-    reason.
+    Returns:
+        The pairs with a translation, in the order of the input, and the number of sentences left out, by reason. The
+        table has also `translation`, `translation_score` (float32) and, if sentences have several hypotheses, `rank`
+        (int32, from 1); other columns are unchanged.
     """
     result = translator.translate(in_sentence_case(batch.column("source")).to_pylist())
     limit = translator.identity.get("max_source_tokens", "the permitted number of")
@@ -198,9 +211,9 @@ def translate_table(batch: pa.Table | pa.RecordBatch, translator: Translator) ->
     rank = {}
     if result.owners is not None:
         batch = batch.take(pa.array(result.owners))
-        # Position of each hypothesis minus that of the first one of its sentence.
-        place = np.arange(len(result.owners)) - np.searchsorted(result.owners, result.owners)
-        rank = {"rank": pa.array(place + 1, pa.int32())}
+        # Index of each hypothesis, less the index of the first one of its sentence.
+        index_in_sentence = np.arange(len(result.owners)) - np.searchsorted(result.owners, result.owners)
+        rank = {"rank": pa.array(index_in_sentence + 1, pa.int32())}
     table = pa.table(
         {
             "id": batch.column("id"),

@@ -1,7 +1,7 @@
-"""Lines that translation models do not know: without a letter, or in capitals.
+"""Lines for which translation models are not made: without a letter, or in capitals.
 
-Of `...` a model makes a sentence of its own. On 150 captions in capitals the translator of this package reaches a mean
-paraphrase score of 0.04; on the same captions in the case of sentences, and as they were, 0.78.
+From `...` a model makes a sentence of its own. The translator of this package reaches a mean paraphrase score of 0.04
+on 150 captions in capitals, and of 0.78 on the same captions in sentence case or as they were written.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import pyarrow.compute as pc
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.text.normal_form import normal_form
 
-NO_LETTER = "without a letter"  # Why such lines are dropped
+NO_LETTER = "without a letter"  # Reason to drop a row, in reports
 
 
 def with_letters(batches: Iterable[pa.RecordBatch], report: Report) -> Iterator[pa.RecordBatch]:
-    """Drop rows with a `source` or `reference` without a letter, and count them in the report."""
+    """Drop rows whose `source` or `reference` has no letter, and count them in the report."""
     for batch in batches:
         sides = [name for name in ("source", "reference") if name in batch.schema.names]
-        # `&nbsp;` has no letter.
+        # Text is normalised first, because the name of an entity such as `&nbsp;` is no text.
         found = [pc.match_substring_regex(normal_form(batch[name]), r"\pL") for name in sides]
         kept = batch.filter(found[0] if len(found) == 1 else pc.and_(*found))
         if lost := batch.num_rows - kept.num_rows:
@@ -31,7 +31,7 @@ def with_letters(batches: Iterable[pa.RecordBatch], report: Report) -> Iterator[
 
 
 def are_in_capitals(lines: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Mark the lines [line] in capitals: at least five, and no other letters."""
+    """Mark the lines [line] in capitals: they have at least five capitals, and no lower case or caseless letters."""
     lines = normal_form(lines)
     # A line with fewer capitals may be an acronym, such as NATO.
     capitals = pc.greater_equal(pc.count_substring_regex(lines, r"\p{Lu}"), 5)
@@ -39,5 +39,5 @@ def are_in_capitals(lines: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedA
 
 
 def in_sentence_case(lines: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Rewrite lines [line] in capitals: lower case after the first character. Others stay."""
+    """Return lines [line] with those in capitals changed to lower case after the first character; others stay."""
     return pc.if_else(are_in_capitals(lines), pc.utf8_capitalize(lines), lines)

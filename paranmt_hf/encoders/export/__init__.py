@@ -1,1 +1,1 @@
-"""Encoders for other libraries."""
+"""Export of encoders to formats of other libraries."""

@@ -46,8 +46,8 @@ class ExportRecord(Record):
     settings: ExportSettings  # What determines the export
     encoder: str  # The encoder by the names of the paper, such as `WORD,TRIGRAM`
     dimension: int  # Dimensions of a sentence vector
-    # Largest difference from our vectors, or of model2vec from a cosine of 1; None if the package that reads the
-    # format is not installed, so that nothing was checked
+    # Largest difference between a vector of the export and ours; for model2vec, of their cosine from 1. None if the
+    # package that reads the format is not installed, so that nothing was checked
     difference: float | None
 
 
@@ -55,13 +55,17 @@ class Exported(Result[ExportRecord]):
     """An encoder in the format of another library."""
 
     def load(self) -> Encode | None:
-        """Load the export with that library: a function from sentences to vectors; None if it is not installed."""
+        """Load the export with the library that reads it.
+
+        Returns:
+            A function from sentences to vectors [sentence, dimension]; None if the library is not installed.
+        """
         from paranmt_hf.encoders.export.formats import FORMATS
 
         return FORMATS[self.record.settings.format].read(self.folder)
 
     def summary(self) -> str:
-        """Describe the export and how it compares with the encoder."""
+        """Return lines about the export and how far its vectors are from those of the encoder."""
         record, format = self.record, self.record.settings.format
         size = sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file()) / 1e6
         folder = shown_path(self.folder)
@@ -115,7 +119,11 @@ def export_encoder(model: str | Path, out: str | Path, *, format: FormatName = "
 
 
 def _check(encoder: SentenceEncoder, format: Format, name: str) -> Composition:
-    """Decompose an encoder, and reject what the format cannot hold."""
+    """Find the parts of an encoder that is to be exported.
+
+    Raises:
+        InputError: The format cannot hold this encoder or its settings.
+    """
     from paranmt_hf.encoders.composition import take_apart
     from paranmt_hf.encoders.export.graph import ADDED_BY
 
@@ -147,7 +155,14 @@ def _check(encoder: SentenceEncoder, format: Format, name: str) -> Composition:
 
 
 def card(name: str, format: Format, titles: Sequence[str], source: Model) -> str:
-    """Render the README.md of an export, with the licence that the card of its source states."""
+    """Render the README.md of an export, with the licence that the card of its source names.
+
+    Args:
+        name: Name of the export.
+        format: Format of the export.
+        titles: Parts of the encoder by their names in the papers.
+        source: The encoder that was exported.
+    """
     from paranmt_hf.encoders.export.graph import suffixes
 
     stated = card_header(source.folder / "README.md")
@@ -172,7 +187,14 @@ def card(name: str, format: Format, titles: Sequence[str], source: Model) -> str
 
 
 def _measure(encoder: SentenceEncoder, folder: Path, format: Format) -> float | None:
-    """Encode the sample of the package, and unusual texts, with both; returns the largest difference."""
+    """Encode the sample of the package, and unusual texts, with the export and with the encoder.
+
+    Returns:
+        The largest distance of two vectors, as the format measures it; None if the package that reads it is missing.
+
+    Raises:
+        RuntimeError: The distance is above the tolerance of the format.
+    """
     theirs = format.read(folder)
     if theirs is None:
         return None

@@ -1,10 +1,10 @@
-"""The formats to export to.
+"""The formats that encoders can be exported to.
 
 The pipeline `feature-extraction` of transformers.js asks the graph for `last_hidden_state` [batch, length, dimension]
-and pools over the length. That output holds the sentence vector at every place here, so that each way of pooling gives
-it. Every text begins with an id that is not a unit and is dropped in the graph, because pooling over no place gives no
-number. A combination reads each text with several tokenizers, for which there is no pipeline: its graph has their
-inputs side by side, and gives `sentence_embedding` alone.
+and pools over the length. That output holds the sentence vector at every position here, so that every kind of pooling
+gives it. Pooling over no position would give no number, so every text begins with an id that is not a unit; the graph
+drops it. A combination reads each text with several tokenizers, for which there is no pipeline: its graph has the
+inputs of each tokenizer side by side, and gives `sentence_embedding` alone.
 """
 
 from __future__ import annotations
@@ -36,30 +36,34 @@ class Format:
 
     name: str
     library: str  # The library that reads it, for the header of its README
-    package: str | None = None  # Package that writing needs, which is also the name of the extra
-    single: bool = False  # Whether it holds WORD or TRIGRAM alone; otherwise all of our encoders
+    package: str | None = None  # Optional package that writing needs; the extra that installs it has the same name
+    single: bool = False  # Whether it can only hold WORD or TRIGRAM alone, not all of our encoders
     holds_settings: bool = False  # Whether it can hold a default prompt and a `truncate_dim`
     holds_unknown: bool = True  # Whether it can hold a trained vector for unknown units
     tolerance: float = 1e-6  # Maximum `distance` of its vectors from ours
 
     def write(self, encoder: SentenceEncoder, folder: Path) -> None:
-        """Write the files into a folder that exists."""
+        """Write the files of an encoder into a folder that exists."""
         raise NotImplementedError
 
     def read(self, folder: Path) -> Encode | None:
-        """Load the files as a reader would; None if the package for it is missing."""
+        """Load the export as its readers would.
+
+        Returns:
+            A function from sentences to vectors [sentence, dimension]; None if the package that reads it is missing.
+        """
         raise NotImplementedError
 
     def distance(self, theirs: np.ndarray, ours: np.ndarray) -> float:
-        """How far vectors [sentence, dimension] are from ours.
+        """Compute how far vectors of the export are from ours, both [sentence, dimension].
 
-        By default the largest difference of a value, relative to the largest value if that is above 1.
+        By default this is the largest difference of a value, divided by the largest value if that is above 1.
         """
         return float(np.abs(theirs - ours).max() / max(1, np.abs(ours).max()))
 
 
 class Static(Format):
-    """A stock module of sentence-transformers."""
+    """The stock module `StaticEmbedding` of sentence-transformers."""
 
     name = "static"
     library = "sentence-transformers"
@@ -67,11 +71,11 @@ class Static(Format):
     holds_settings = True
 
     def write(self, encoder: SentenceEncoder, folder: Path) -> None:
-        """See `Format`. Rows are float32, because the stock module would average narrower rows in their precision."""
+        """See `Format`. Rows are float32, because the stock module averages narrower rows in their own precision."""
         tokenizer, rows = _tokenizer_and_rows(encoder)
         modules = [StaticEmbedding(tokenizer, rows)]
         save(SentenceTransformer(modules=modules, device="cpu", **encoder.settings), folder)
-        # Releases before 5 take a module without a folder of its own for a Transformer.
+        # Releases of sentence-transformers before 5 expect a Transformer where a module has no folder of its own.
         inner = folder / "0_StaticEmbedding"
         inner.mkdir()
         for file in ("model.safetensors", "tokenizer.json"):
@@ -84,7 +88,7 @@ class Static(Format):
 
 
 class Model2Vec(Format):
-    """A `StaticModel` of model2vec; by its modules.json it is a sentence-transformers model too."""
+    """A `StaticModel` of model2vec; its `modules.json` makes it a sentence-transformers model too."""
 
     name = "model2vec"
     library = "model2vec"
@@ -107,7 +111,7 @@ class Model2Vec(Format):
         return require("model2vec", "model2vec").StaticModel.from_pretrained(folder).encode
 
     def distance(self, theirs: np.ndarray, ours: np.ndarray) -> float:
-        """Largest difference of a cosine from 1; infinite if only one of two vectors is zero."""
+        """Compute the largest difference of a cosine from 1; infinite if exactly one of two vectors is zero."""
         theirs, ours = theirs.astype(np.float64), ours.astype(np.float64)
         lengths = np.linalg.norm(theirs, axis=1) * np.linalg.norm(ours, axis=1)
         some = lengths > 0
@@ -118,18 +122,18 @@ class Model2Vec(Format):
 
 
 class Onnx(Format):
-    """A graph, and a tokenizer for each encoder of a combination."""
+    """An ONNX graph, and a tokenizer for each encoder of a combination."""
 
     name = "onnx"
     library = "onnx"
     package = "onnx"
     tolerance = 1e-5
-    graph_folder = "."  # The folder of the graph in that of the export
-    weights_file = "model.onnx.data"  # The file of weights that are too large for the graph
-    leading = 0  # Ids at the beginning of each text that are not units
+    graph_folder = "."  # Folder of the graph, relative to that of the export
+    weights_file = "model.onnx.data"  # Name of the file for weights that are too large for the graph
+    leading = 0  # Number of ids at the beginning of each text that are not units
 
     def write(self, encoder: SentenceEncoder, folder: Path, *, largest: int = LARGEST_GRAPH) -> None:
-        """See `Format`; weights of more than `largest` bytes are in a file next to the graph."""
+        """See `Format`; if the weights take more than `largest` bytes, they are in a file next to the graph."""
         composition = take_apart(encoder)
         for suffix, part in zip(suffixes(len(composition.parts)), composition.parts, strict=True):
             self.tokenizer(part).save(str(folder / f"tokenizer{suffix}.json"))
@@ -138,19 +142,19 @@ class Onnx(Format):
         write_graph(composition, graph, self.weights_file, leading=self.leading, largest=largest)
 
     def tokenizer(self, part: Part) -> Tokenizer:
-        """Build the tokenizer of one encoder."""
+        """Build the tokenizer of one part of the encoder."""
         tokenizer = tokenizer_of(part)
-        # It pads with row 0, which the mask hides.
+        # Padding has the id of row 0; the attention mask excludes it.
         tokenizer.enable_padding(pad_id=0, pad_token=part.vocabulary.units[0])
         return tokenizer
 
     def read(self, folder: Path) -> Encode | None:
-        """See `Format`; states are mean-pooled as transformers.js does."""
+        """See `Format`; `last_hidden_state`, if there is one, is averaged over positions as in transformers.js."""
         if not available("onnxruntime"):
             return None
         runtime = require("onnxruntime", "onnx")
         options = runtime.SessionOptions()
-        # More threads than cores wait for each other by spinning, which multiplies the time.
+        # With more threads than cores, threads that wait keep a core busy, which multiplies the time.
         options.intra_op_num_threads = torch.get_num_threads()
         session = runtime.InferenceSession(str(folder / self.graph_folder / GRAPH_FILE), options)
         tokenizers = {}
@@ -167,13 +171,13 @@ class Onnx(Format):
 
 
 class TransformersJs(Onnx):
-    """The graph, with tokenizers and configurations that transformers.js reads."""
+    """An ONNX graph, with tokenizers and configurations that transformers.js reads."""
 
     name = "transformers.js"
     library = "transformers.js"
     graph_folder = "onnx"
     weights_file = "model.onnx_data"
-    leading = 1  # The id that `portable_tokenizer` puts there
+    leading = 1  # `portable_tokenizer` puts one id at the beginning
 
     def write(self, encoder: SentenceEncoder, folder: Path, *, largest: int = LARGEST_GRAPH) -> None:
         """See `Onnx`."""
@@ -182,17 +186,21 @@ class TransformersJs(Onnx):
         unknown = composition.parts[0].vocabulary.units[0]
         tokenizer_config = {
             "tokenizer_class": "PreTrainedTokenizerFast",
-            # The library looks unknown words up under this name.
+            # transformers.js looks up unknown words by this name.
             "unk_token": unknown,
             "pad_token": unknown,
-            # Nothing is truncated.
+            # So long that no text is truncated.
             "model_max_length": 10**9,
         }
-        own: dict[str, Any] = {"dtype": "fp32"}
+        js_config: dict[str, Any] = {"dtype": "fp32"}
         if (folder / self.graph_folder / self.weights_file).exists():
-            own["use_external_data_format"] = True
+            js_config["use_external_data_format"] = True
         kind = "_".join(part.family.name for part in composition.parts)
-        config = {"model_type": f"paranmt_{kind}", "hidden_size": composition.dimension, "transformers.js_config": own}
+        config = {
+            "model_type": f"paranmt_{kind}",
+            "hidden_size": composition.dimension,
+            "transformers.js_config": js_config,
+        }
         _write_json(folder / "tokenizer_config.json", tokenizer_config)
         _write_json(folder / "config.json", config)
 
@@ -206,13 +214,13 @@ FORMATS: dict[str, Format] = {format.name: format for format in (Static(), Model
 
 
 def _tokenizer_and_rows(encoder: SentenceEncoder) -> tuple[Tokenizer, torch.Tensor]:
-    """Tokenizer and table [row, dimension], float32, of an encoder that is WORD or TRIGRAM."""
+    """Return the tokenizer and the table [row, dimension], float32, of an encoder that is WORD or TRIGRAM alone."""
     (part,) = take_apart(encoder).parts
     return tokenizer_of(part), part.table.weight.detach().cpu()
 
 
 def _write_module_list(folder: Path, path: str) -> None:
-    """Write a `modules.json` that names the stock module in a folder, as older releases know it too."""
+    """Write a `modules.json` of one stock module with its files in `path`, which older releases read too."""
     kind = "sentence_transformers.models.StaticEmbedding"
     _write_json(folder / "modules.json", [{"idx": 0, "name": "0", "path": path, "type": kind}])
 
@@ -222,15 +230,21 @@ def _write_json(path: Path, content: object) -> None:
 
 
 def _run(session: Any, tokenizers: dict[str, Tokenizer], sentences: list[str]) -> np.ndarray:  # noqa: ANN401
-    """Vectors of one batch [sentence, dimension] by a graph."""
+    """Compute the vectors of one batch of sentences [sentence, dimension] with an ONNX session.
+
+    Args:
+        session: The session of onnxruntime.
+        tokenizers: Tokenizer of each part, by the suffix of its input names.
+        sentences: The batch.
+    """
     inputs = {}
     for suffix, tokenizer in tokenizers.items():
         batch = tokenizer.encode_batch(sentences)
         inputs[f"input_ids{suffix}"] = np.array([text.ids for text in batch], np.int64)
         inputs[f"attention_mask{suffix}"] = np.array([text.attention_mask for text in batch], np.int64)
     output = session.get_outputs()[0].name
-    (found,) = session.run([output], inputs)
+    (values,) = session.run([output], inputs)
     if output == OUTPUT:
-        return np.asarray(found)
+        return np.asarray(values)
     mask = inputs["attention_mask"][:, :, None].astype(np.float32)
-    return np.asarray((found * mask).sum(axis=1) / mask.sum(axis=1))
+    return np.asarray((values * mask).sum(axis=1) / mask.sum(axis=1))

@@ -1,7 +1,7 @@
-"""Our encoders as ONNX graphs: token ids and attention mask in, sentence vectors out.
+"""Encoders as ONNX graphs, from token ids and an attention mask to sentence vectors.
 
-Rows keep the precision they are stored in and become float32 where they are read. Weights of more than protobuf's
-2 GB are in a file next to the graph.
+The graph holds the rows of a table in the precision in which they are stored, and converts those that are read to
+float32. Protobuf messages end at 2 GB; larger weights are in a file next to the graph.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from paranmt_hf.util.optional import require
 
 GRAPH_FILE = "model.onnx"
 OUTPUT = "sentence_embedding"
-STATES = "last_hidden_state"  # What the pipeline of transformers.js pools over
-# A protobuf message ends at 2**31 bytes; this leaves room for what is next to the weights.
+STATES = "last_hidden_state"  # Output that the pipeline of transformers.js pools over
+# A protobuf message ends at 2**31 bytes; this leaves room for everything in it besides the weights.
 LARGEST_GRAPH = 2**31 - 2**20
-# The names of activations in a graph.
+# Names of activations in ONNX, by the class of the layer or the setting of the RNN.
 ACTIVATIONS = {nn.Tanh: "Tanh", nn.ReLU: "Relu", "tanh": "Tanh", "relu": "Relu"}
 Shape = list[str | int]
 
 
 class Graph:
-    """Collects the nodes and weights of a graph; each result gets a unique name."""
+    """A graph under construction: collects nodes and weights, and gives each result a unique name."""
 
     def __init__(self) -> None:
         self.onnx: Any = require("onnx", "onnx")
@@ -41,7 +41,7 @@ class Graph:
         self.weights: dict[str, np.ndarray] = {}
 
     def weight(self, values: np.ndarray | torch.Tensor | Sequence[int] | Sequence[float]) -> str:
-        """Add a constant, tensors as float32, and return its name."""
+        """Add a constant to the graph, tensors as float32, and return its name."""
         if isinstance(values, torch.Tensor):
             values = values.detach().cpu().float().numpy()
         name = f"weight_{len(self.weights)}"
@@ -49,23 +49,39 @@ class Graph:
         return name
 
     def node(self, operator: str, *inputs: str, output: int = 0, **attributes: object) -> str:
-        """Add an operation and return the name of its result; `output` is the index of one of several."""
+        """Add an operation to the graph, and return the name of its result.
+
+        Args:
+            operator: Operator of ONNX, such as `Gather`.
+            inputs: Names of its inputs.
+            output: Index of the result that is used, if the operator gives several.
+            attributes: Attributes of the operator.
+        """
         name = f"{operator.lower()}_{len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [""] * output + [name], **attributes))
         return name
 
     def output(self, name: str, value: str) -> None:
-        """Give a result the name of an output."""
+        """Make the result `value` the output of the graph with this name."""
         self.nodes.append(self.onnx.helper.make_node("Identity", [value], [name]))
 
     def cast(self, value: str, kind: str) -> str:
-        """Convert to an element type of ONNX, such as `FLOAT`."""
+        """Convert `value` to an element type of ONNX, such as `FLOAT`, and return the name of the result."""
         return self.node("Cast", value, to=getattr(self.onnx.TensorProto, kind))
 
     def save(
         self, path: Path, inputs: dict[str, Shape], outputs: dict[str, Shape], weights_file: str, largest: int
     ) -> None:
-        """Write the graph with ids as inputs; weights of more than `largest` bytes go into a file next to it."""
+        """Write the graph as a model.
+
+        Args:
+            path: The file.
+            inputs: Shape of each input, all of which are integers, by its name.
+            outputs: Shape of each output, all of which are float32, by its name.
+            weights_file: Name of a file next to the graph for large weights.
+            largest: Maximum number of bytes of all weights in the graph itself; if they take more, `weights_file` is
+                written.
+        """
         helper, types = self.onnx.helper, self.onnx.TensorProto
         whole = helper.make_graph(
             self.nodes,
@@ -74,7 +90,7 @@ class Graph:
             [helper.make_tensor_value_info(name, types.FLOAT, shape) for name, shape in outputs.items()],
             [self.onnx.numpy_helper.from_array(array, name) for name, array in self.weights.items()],
         )
-        # Versions that every runtime of the last years reads.
+        # Opset 17 and version 8 of the format are of 2022, so that older runtimes read them too.
         opset = helper.make_opsetid("", 17)
         model = helper.make_model(whole, producer_name="paranmt_hf", opset_imports=[opset], ir_version=8)
         self.onnx.save_model(
@@ -82,31 +98,41 @@ class Graph:
             str(path),
             save_as_external_data=sum(array.nbytes for array in self.weights.values()) > largest,
             location=weights_file,
-            # Weights of fewer bytes stay in the graph, where shapes are inferred from them.
+            # Smaller weights always stay in the graph, because shapes are inferred from some of them.
             size_threshold=1024,
         )
         self.onnx.checker.check_model(str(path), full_check=True)
 
 
 def add_mean(graph: Graph, values: str, shares: str, mask: str) -> str:
-    """Sum values [batch, length, dimension] weighted by shares [batch, length], divided by the number of units."""
+    """Add a weighted sum over the length, divided by the number of units, and return its name [batch, dimension].
+
+    Args:
+        graph: The graph.
+        values: Name of the vectors [batch, length, dimension].
+        shares: Name of their weights [batch, length].
+        mask: Name of the attention mask [batch, length], float32.
+    """
     one = graph.weight([1])
     summed = graph.node("Squeeze", graph.node("MatMul", graph.node("Unsqueeze", shares, one), values), one)
     return graph.node("Div", summed, add_count(graph, mask))
 
 
 def add_count(graph: Graph, mask: str) -> str:
-    """Count the units of each sentence [batch, 1], at least one."""
+    """Add the number of units of each sentence, at least one, from a float mask; return its name [batch, 1]."""
     counted = graph.node("ReduceSum", mask, graph.weight([1]), keepdims=1)
     return graph.node("Max", counted, graph.weight(np.ones(1, np.float32)))
 
 
 def add_average(graph: Graph, modules: Sequence[nn.Module], ids: str, mask: str) -> str:
-    """Average the rows of a sentence's units: [batch, dimension]. Rows keep the precision they are stored in."""
+    """Add the mean of the rows of each sentence's units, and return its name [batch, dimension].
+
+    The table keeps the precision in which it is stored. `modules` are those of a part; see `ADDED_BY` for the others.
+    """
     module = modules[0]
     assert isinstance(module, AverageEmbedding)
     stored = store(module.weight.cpu().numpy(), module.precision)
-    # Graphs know no integers of 4 bits.
+    # ONNX graphs of this version have no integers of 4 bits.
     numbers = unpack(stored[WEIGHT]) if stored[WEIGHT].dtype == np.uint8 else stored[WEIGHT]
     rows = graph.node("Gather", graph.weight(numbers), ids)
     if numbers.dtype != np.float32:
@@ -119,12 +145,12 @@ def add_average(graph: Graph, modules: Sequence[nn.Module], ids: str, mask: str)
 
 
 def add_words(graph: Graph, words: WordEmbeddings, ids: str) -> str:
-    """Look up the vectors of words in order, as recurrent operators read them: [length, batch, dimension]."""
+    """Look up the vectors of words; return their name [length, batch, dimension], as recurrent operators read them."""
     return graph.node("Transpose", graph.node("Gather", graph.weight(words.emb_layer.weight), ids), perm=[1, 0, 2])
 
 
 def add_layers(graph: Graph, part: Part, ids: str, mask: str) -> str:
-    """Average the rows of a table, and apply the layers behind it; see `ADDED_BY`."""
+    """Add the average of the rows of a table, and the layers behind it; arguments and result as in `ADDED_BY`."""
     vectors = add_average(graph, part.modules, ids, mask)
     for layer in part.modules[1:]:
         assert isinstance(layer, Dense)
@@ -137,7 +163,7 @@ def add_layers(graph: Graph, part: Part, ids: str, mask: str) -> str:
 
 
 def add_pooled_states(graph: Graph, part: Part, ids: str, mask: str) -> str:
-    """Run an LSTM over each sentence and pool its states; see `ADDED_BY`."""
+    """Add an LSTM over each sentence, and the pooling of its states; arguments and result as in `ADDED_BY`."""
     words, lstm, *directions, pooling = part.modules
     assert isinstance(words, WordEmbeddings) and isinstance(lstm, LSTM) and isinstance(pooling, Pooling)
     known = graph.cast(mask, "FLOAT")
@@ -149,15 +175,23 @@ def add_pooled_states(graph: Graph, part: Part, ids: str, mask: str) -> str:
         states = graph.node("Reshape", states, graph.weight([0, 0, -1]))
     if pooling.pooling_mode == "mean":
         return add_mean(graph, states, known, known)
-    here = graph.node("Unsqueeze", graph.cast(mask, "BOOL"), graph.weight([2]))
+    is_word = graph.node("Unsqueeze", graph.cast(mask, "BOOL"), graph.weight([2]))
     lowest = graph.weight(np.array(np.finfo(np.float32).min))
-    highest = graph.node("ReduceMax", graph.node("Where", here, states, lowest), axes=[1], keepdims=0)
+    highest = graph.node("ReduceMax", graph.node("Where", is_word, states, lowest), axes=[1], keepdims=0)
     some = graph.cast(graph.node("ReduceMax", mask, axes=[1], keepdims=1), "BOOL")
     return graph.node("Where", some, highest, graph.weight(np.zeros(1, np.float32)))
 
 
 def _states(graph: Graph, words: WordEmbeddings, lstm: LSTM, ids: str, counts: str) -> str:
-    """Hidden states [batch, length, direction, width]; `counts` [batch, 1] are the lengths of the sentences."""
+    """Add an LSTM, and return the name of its hidden states [batch, length, direction, width].
+
+    Args:
+        graph: The graph.
+        words: Module with the vectors of words.
+        lstm: The LSTM.
+        ids: Name of the row of each word [batch, length].
+        counts: Name of the number of words of each sentence [batch, 1].
+    """
     encoder = lstm.encoder
     sides = ["", "_reverse"][: 1 + encoder.bidirectional]
     inner = [_gates(encoder, "weight_ih_l0", sides), _gates(encoder, "weight_hh_l0", sides)]
@@ -174,36 +208,42 @@ def _states(graph: Graph, words: WordEmbeddings, lstm: LSTM, ids: str, counts: s
 
 
 def _gates(encoder: nn.LSTM, name: str, sides: Sequence[str]) -> np.ndarray:
-    """Read a weight of each direction, with gates in the order of ONNX: input, output, forget, cell."""
+    """Read a weight of each direction of an LSTM, with its gates in the order of ONNX: input, output, forget, cell.
+
+    Args:
+        encoder: The LSTM.
+        name: Name of the weight, without the suffix of a direction.
+        sides: Suffix of each direction.
+    """
     both = []
     for side in sides:
-        first, forget, cell, last = getattr(encoder, name + side).detach().cpu().float().chunk(4)
-        both.append(torch.cat([first, last, forget, cell]))
+        enter, forget, cell, leave = getattr(encoder, name + side).detach().cpu().float().chunk(4)
+        both.append(torch.cat([enter, leave, forget, cell]))
     return torch.stack(both).numpy()
 
 
 def add_last_state(graph: Graph, part: Part, ids: str, mask: str) -> str:
-    """Run an RNN, identity-RNN or LSTM with peepholes over each sentence; see `ADDED_BY`."""
+    """Add an RNN, identity-RNN or LSTM with peepholes over each sentence; arguments and result as in `ADDED_BY`."""
     words, module = part.modules
     assert isinstance(words, WordEmbeddings) and isinstance(module, Recurrence)
     known = graph.cast(mask, "FLOAT")
     count = add_count(graph, known)
     tokens = add_words(graph, words, ids)
     inner, states, bias, *peepholes = _recurrent_weights(module)
-    given = [graph.weight(values[None]) for values in (inner, states, np.concatenate([bias, np.zeros_like(bias)]))]
-    given.append(graph.node("Squeeze", graph.cast(count, "INT32"), graph.weight([1])))
+    inputs = [graph.weight(values[None]) for values in (inner, states, np.concatenate([bias, np.zeros_like(bias)]))]
+    inputs.append(graph.node("Squeeze", graph.cast(count, "INT32"), graph.weight([1])))
     attributes: dict[str, Any] = {}
     for values in peepholes:
-        # Between them, the first hidden state and the first cell, which are zeros.
-        given += ["", "", graph.weight(values[None])]
+        # The two empty inputs are the initial hidden state and the initial cell, zeros by default.
+        inputs += ["", "", graph.weight(values[None])]
     if isinstance(module, LastStateRNN):
         attributes = {"activations": [ACTIVATIONS[module.activation]]}
     elif not peepholes:
-        # f(x) = alpha x + beta as the identity.
+        # Affine is f(x) = alpha x + beta, here the identity.
         attributes = {"activations": ["Affine"], "activation_alpha": [1.0], "activation_beta": [0.0]}
     operator = "LSTM" if peepholes else "RNN"
-    last = graph.node(operator, tokens, *given, output=1, hidden_size=module.out_features, **attributes)
-    # Zeros for a sentence without words.
+    last = graph.node(operator, tokens, *inputs, output=1, hidden_size=module.out_features, **attributes)
+    # 0 for a sentence without words, whose vector becomes zeros; otherwise 1.
     some = graph.node("ReduceMax", known, axes=[1], keepdims=1)
     vectors = graph.node("Mul", graph.node("Squeeze", last, graph.weight([0])), some)
     if peepholes or isinstance(module, LastStateRNN):
@@ -212,7 +252,10 @@ def add_last_state(graph: Graph, part: Part, ids: str, mask: str) -> str:
 
 
 def _recurrent_weights(module: Recurrence) -> list[np.ndarray]:
-    """Weights of the words and of the state, the bias, and peepholes if there are any; gates in the order of ONNX."""
+    """Read the weights of the words and of the state, the bias, and the peepholes if there are any.
+
+    Gates and peepholes are in the order of ONNX: input, output, forget, cell.
+    """
     stored = [
         weight.detach().cpu().float() for weight in (module.input.weight, module.state.weight, module.input.bias)
     ]
@@ -221,16 +264,17 @@ def _recurrent_weights(module: Recurrence) -> list[np.ndarray]:
     weights = []
     for gates, closed in zip(stored, (0.0, 0.0, 100.0), strict=True):
         enter, forget, new, *leave = gates.split(module.out_features)
-        # Without an output gate one that is always open: the logistic function of 100 is 1 in 32 bits. The order of
-        # ONNX: input, output, forget, cell.
+        # ONNX requires an output gate. Where the module has none, its weights are zeros and its bias is 100: the gate
+        # is always open, because the logistic function of 100 is 1 in 32 bits.
         leave = leave or [torch.full_like(enter, closed)]
         weights.append(torch.cat([enter, *leave, forget, new]).numpy())
     enter, forget, *leave = module.peepholes.detach().cpu().float()
     return [*weights, torch.cat([enter, *(leave or [torch.zeros_like(enter)]), forget]).numpy()]
 
 
-# What adds an encoder of each family to a graph, given the names of its rows of units and of its mask, both [batch,
-# length]; returns the name of the sentence vectors [batch, dimension]. A family that is missing here is not exported.
+# Function that adds a part of each family to a graph. Its arguments are the graph, the part, the name of the row of
+# each unit, and the name of the attention mask, both [batch, length]. It returns the name of the sentence vectors
+# [batch, dimension]. A family that is missing here is not exported.
 ADDED_BY: dict[str, Callable[[Graph, Part, str, str], str]] = {
     "word": add_layers,
     "trigram": add_layers,
@@ -245,29 +289,36 @@ ADDED_BY: dict[str, Callable[[Graph, Part, str, str], str]] = {
 
 
 def suffixes(parts: int) -> list[str]:
-    """Suffixes of the parts' input names: the index of the encoder in a combination."""
+    """Return the suffix of each part's inputs: `_0`, `_1`, ... in a combination, and an empty one for a part alone."""
     return [f"_{index}" for index in range(parts)] if parts > 1 else [""]
 
 
 def write_graph(
     composition: Composition, folder: Path, weights_file: str, *, leading: int = 0, largest: int = LARGEST_GRAPH
 ) -> None:
-    """Write an encoder as a graph; weights of more than `largest` bytes go into `weights_file`.
+    """Write an encoder as a graph with the inputs `input_ids` and `attention_mask` [batch, length] of each part.
 
-    Its inputs are `input_ids` and `attention_mask` [batch, length] of each part, its output the sentence vectors
-    `sentence_embedding` [batch, dimension]. If sentences begin with `leading` ids that are not units, there is also
-    `last_hidden_state`, which holds the sentence vector at every place, unless the encoder is a combination.
+    Its output is `sentence_embedding` [batch, dimension]. If sentences begin with ids that are not units, and the
+    encoder is no combination, there is another one: `last_hidden_state` [batch, length, dimension], which holds the
+    sentence vector at every position.
+
+    Args:
+        composition: The parts of the encoder.
+        folder: Folder that gets the graph.
+        weights_file: Name of a file next to the graph for large weights.
+        leading: Number of ids at the beginning of each sentence that are not units.
+        largest: Maximum number of bytes of weights in the graph; more go into `weights_file`.
     """
     graph = Graph()
     inputs: dict[str, Shape] = {}
     vectors = []
     for suffix, part in zip(suffixes(len(composition.parts)), composition.parts, strict=True):
         names = (f"input_ids{suffix}", f"attention_mask{suffix}")
-        # One column of padding more, so that sentences without units make no empty sequence.
-        more = graph.weight([0, -leading, 0, 1])
-        ids, mask = (graph.node("Pad", name, more) for name in names)
+        # Drop the leading ids, and add a column of padding: a batch of sentences without units would be empty.
+        pads = graph.weight([0, -leading, 0, 1])
+        ids, mask = (graph.node("Pad", name, pads) for name in names)
         vectors.append(ADDED_BY[part.family.name](graph, part, ids, mask))
-        # The encoders of a combination split a text into different numbers of units.
+        # Parts of a combination split a text into different numbers of units, so each has a length of its own.
         inputs |= dict.fromkeys(names, ["batch", f"length{suffix}"])
     if composition.mode == "add":
         whole = graph.node("Sum", *vectors)

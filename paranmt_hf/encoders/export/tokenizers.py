@@ -1,6 +1,6 @@
-r"""Tokenizers made only of components of the `tokenizers` library, so that other libraries split text as ours do.
+"""Tokenizers made only of components of the `tokenizers` library, so that other libraries split text as ours do.
 
-That of WORD is the definition of `text/definitions.py`. TRIGRAM's needs a construction:
+The tokenizer of WORD is the definition in `text/definitions.py`. TRIGRAM's needs a construction:
 
 Models and pre-tokenizers of that library split text into pieces that do not overlap, and trigrams do. Normalizers may
 lengthen text, though: here they write behind every character the two that follow it, and then the text is cut into
@@ -10,12 +10,13 @@ spelled with three digits.
 
 An example with two digits a character instead of three, and `.` for an empty place: let `a` be spelled `11`, `b` `12`
 and `c` `21`. The text `abc` becomes `11....12....21....`: behind each character are two empty places for the next one
-and two for the one after that. Each is filled with what is two spellings further on, first those for the next
-character, then the others: `1112211221..21....`. Of the pieces of six symbols the first, `111221`, spells `abc` and
-has the row of that trigram; the others have empty places left, because the text ends, and are dropped.
+and two for the one after that. An empty place is filled with the symbol that is two spellings further on: first the
+places for the next character, then the others: `1112211221..21....`. Of the pieces of six symbols the first,
+`111221`, spells `abc` and has the row of that trigram; the others have empty places left, because the text ends, and
+are dropped.
 
-The result is exact for any text: the characters of the vocabulary have a spelling each, and all others share one,
-because a trigram with such a character has no row whichever it is.
+The result is exact for any text. Each character of the vocabulary has its own spelling, and all others share one: a
+trigram with a character that is not in the vocabulary has no row, whichever character it is.
 """
 
 from __future__ import annotations
@@ -28,23 +29,29 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, pr
 from paranmt_hf.encoders.composition import Part
 from paranmt_hf.text.definitions import CLITICS, PUNCTUATION, word_normalizer, word_tokenizer
 
-PLACES = 3
-# Control characters take one byte, which keeps the long intermediate texts small; then the private area.
+PLACES = 3  # Digits of the spelling of a character
+# Code points that serve as digits. Control characters take one byte, which keeps the long intermediate texts small;
+# the private area follows.
 SYMBOLS = [*range(0x01, 0x09), *range(0x0E, 0x20), *range(0xE000, 0xF900)]
 
 
 def tokenizer_of(part: Part) -> Tokenizer:
-    """Build the tokenizer whose ids are the rows of an encoder's table."""
+    """Build the tokenizer whose ids are the rows of the table of a part."""
     units = part.vocabulary.units
     return trigram_tokenizer(units) if part.family.units == "trigram" else word_tokenizer(units)
 
 
 def portable_tokenizer(part: Part) -> Tokenizer:
-    """Convert a tokenizer so that it works the same in JavaScript; every text begins with the id of the unknown unit.
+    """Build the tokenizer of a part so that it works the same in JavaScript.
 
-    Three things differ there: white space that is not a regular expression is not that of Unicode; a sigma at the end
-    of a word has a lower case of its own; and characters beyond U+FFFF are two, between which a rule may find a place.
-    TRIGRAM reads all of those (emoji, rare scripts) as one unknown punctuation mark, so it has no rows for them.
+    It puts the id of the unknown unit, 0, at the beginning of every text.
+
+    Three things differ in JavaScript:
+
+    - White space is that of Unicode only where it is found by a regular expression.
+    - A capital sigma at the end of a word has a lower case of its own.
+    - A character beyond U+FFFF is two code units, and a rule may match between them. TRIGRAM reads all such characters
+      (emoji, rare scripts) as one unknown punctuation mark here, so it has no rows for them.
     """
     units = part.vocabulary.units
     tokenizer = tokenizer_of(part)
@@ -63,29 +70,34 @@ def portable_tokenizer(part: Part) -> Tokenizer:
 
 
 def trigram_tokenizer(units: Sequence[str]) -> Tokenizer:
-    """Create the tokenizer of a trigram vocabulary; its ids are the rows of `text.character_ngrams`, for any text."""
+    """Build the tokenizer of a trigram vocabulary.
+
+    For any text, its ids are the rows of the trigrams that `text.definitions.character_ngrams` gives.
+
+    Args:
+        units: Trigram of each row; the first is the unknown one.
+    """
     alphabet = alphabet_of(units)
     base = next(base for base in range(2, len(SYMBOLS)) if base**PLACES > len(alphabet))
     known = set(alphabet)
     free = (chr(number) for number in SYMBOLS if chr(number) not in known)
     mark, other, second, third, *digits = (next(free) for _ in range(base + 4))
-    # The last character that has a spelling is that of all others.
+    # All characters that are not in the vocabulary share the spelling of `other`, the last one.
     spelling = {}
     for number, character in enumerate([*alphabet, other]):
         spelling[character] = "".join(digits[number // base**place % base] for place in range(PLACES))
     steps = [*_word_steps(mark, other), _rule(f"[^{_escaped(alphabet)}]", other)]
-    # Replace each character by its digits, the last of them with empty places for those of the two characters that
-    # follow.
+    # Replace each character by its digits. The last digit is followed by empty places for the digits of the next two
+    # characters.
     for place in range(PLACES):
         for digit in digits:
-            members = [character for character, own in spelling.items() if own[place] == digit]
+            members = [character for character, spelled in spelling.items() if spelled[place] == digit]
             if members and place < PLACES - 1:
                 steps.append(_rule(f"(?=[{_escaped(members)}])", digit))
             elif members:
                 steps.append(_rule(f"[{_escaped(members)}]", digit + second * PLACES + third * PLACES))
-    # Fill the empty places: what one for the next character gets is two spellings further on, at any of its places;
-    # and from one for the character after that it is as far to the place where the next character has the same copied
-    # already.
+    # Fill the empty places. Every place gets the symbol two spellings further on: for the next character that is the
+    # next character itself; for the character after that it is the copy behind the next character, made before.
     for empty in (second, third):
         for digit in digits:
             steps.append(_rule(f"{_escaped(empty)}(?=.{{{2 * PLACES - 1}}}{_escaped(digit)})", digit))
@@ -99,28 +111,31 @@ def trigram_tokenizer(units: Sequence[str]) -> Tokenizer:
 
 
 def alphabet_of(units: Sequence[str]) -> list[str]:
-    """List the characters of a vocabulary in the order in which they first occur; the first unit is the unknown one.
+    """List the distinct characters of a trigram vocabulary in the order in which they first occur.
 
-    Vocabularies begin with what is frequent, so frequent characters get the digits that the first rules write.
+    Vocabularies begin with frequent units, so frequent characters get the digits that the first rules write. The first
+    unit, the unknown one, is skipped.
     """
     return list(dict.fromkeys(chain.from_iterable(units[1:])))
 
 
 def _rule(pattern: str, content: str) -> normalizers.Replace:
+    """Make a normalizer that replaces every match of a pattern by a fixed text."""
     return normalizers.Replace(Regex(pattern), content)
 
 
 def _escaped(characters: Sequence[str]) -> str:
+    """Write characters as escapes of a regular expression."""
     return "".join(f"\\x{{{ord(character):x}}}" for character in characters)
 
 
 def _word_steps(mark: str, other: str) -> list[normalizers.Normalizer]:
-    """Split as `text/definitions.py` does, with one blank around each word.
+    """Make normalizers that split text as `text/definitions.py` does, and leave one blank around each word.
 
-    A place between two characters is found by what is before and behind it, and gets a blank. The apostrophe of a
-    clitic is replaced by `mark` meanwhile, because alone it would be punctuation; where a text holds the mark, it
-    becomes `other`, which is punctuation too. What is behind a clitic needs no rule: it is the end, a blank or
-    punctuation, which gets a blank in front.
+    A place between two words is found by the characters before and behind it, and gets a blank. The apostrophe of a
+    clitic is replaced by `mark` meanwhile, because alone it would be punctuation. If a text itself holds the mark, it
+    becomes `other` first, which is punctuation too. No rule is needed behind a clitic: it is followed by the end of
+    the text, a blank, or punctuation, which gets a blank in front.
     """
     marked = _escaped(mark)
     punctuation = rf"[^\w\s.,{marked}]|_"

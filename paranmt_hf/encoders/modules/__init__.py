@@ -1,5 +1,5 @@
-"""The modules of our encoders, in files that `save` copies next to the weights as they are.
+"""The modules of our encoders. `save` copies these files next to the weights as they are.
 
-They import one another by `from .paranmt_... import`, which means the same there, and nothing else of this package;
-`paranmt_text.py` becomes a copy of `text/definitions.py`. Their names are a format.
+They import one another by `from .paranmt_... import`, which works in both places, and nothing else of this package;
+next to weights `paranmt_text.py` is a copy of `text/definitions.py`. The names of the files are part of the format.
 """

@@ -1,4 +1,4 @@
-"""Averages: WORD and TRIGRAM (ParaNMT-50M, Wieting & Gimpel 2018, section 4), and Sent2Vec.
+"""Modules of averaging encoders: WORD and TRIGRAM (ParaNMT-50M, Wieting & Gimpel 2018, section 4), and Sent2Vec.
 
 Sent2Vec: Pagliardini, Gupta and Jaggi (2018, arXiv:1703.02507), section 2.
 """
@@ -38,22 +38,24 @@ from .paranmt_text import character_ngrams, rows_of_word, vocabulary_of, word_to
 
 
 class AverageEmbedding(InputModule):
-    """A table with a row for each unit; a sentence is the mean of its units' rows.
+    """A table with a row for each unit; the vector of a sentence is the mean of its units' rows.
 
-    Row 0 belongs to the units without a row of their own; it is zeros unless it was trained, so that an unknown unit
-    shortens the vector and does not turn it. A sentence without units is zeros.
+    Row 0 belongs to the units without a row of their own. It is zeros unless it was trained, so that an unknown unit
+    makes the vector shorter and does not change its direction. The vector of a sentence without units is zeros.
 
     Args:
         units: Unit of each row; the first is `[UNK]`.
         weight: Vectors [row, dimension].
         precision: How `save` stores the rows: `float32`, `float16`, or `int8` or `int4` with a scale for each row. In
-            memory they are float32. Rows that it would round, such as rows that were trained, are stored as float32;
-            `stored_as` rounds them.
+            memory they are float32. If this would round the rows, for example because they were trained, `save` stores
+            float32; `stored_as` rounds them.
         further: Number of rows behind those of the units.
     """
 
     config_keys = ["precision"]
     config_file_name = CONFIG_FILE
+    # Name of the tensor in the file of weights that has an entry for each row behind those of the units; None without
+    further_tensor: str | None = None
     # Texts of any length are read to their end.
     max_seq_length = math.inf
 
@@ -74,17 +76,21 @@ class AverageEmbedding(InputModule):
         raise NotImplementedError
 
     def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Any]:
-        """Look up the rows of each text's units: `input_ids` [unit] and `offsets` [sentence]."""
+        """Look up the rows of each text's units.
+
+        Returns:
+            `input_ids` [unit], the rows of all texts one after another, and `offsets` [text], where each text begins.
+        """
         texts = self._prepend_prompt(list(inputs), prompt) if prompt else inputs
         rows, bounds = self._look_up(texts)
         return {"input_ids": torch.from_numpy(rows).long(), "offsets": torch.from_numpy(bounds[:-1])}
 
     def _rows(self, text: str) -> list[int]:
-        """Look up the rows of one text's units."""
+        """Return the row of each unit of one text."""
         return [self._row_of.get(unit, 0) for unit in self.split(text)]
 
     def _look_up(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Look up the row of each unit [unit]; returns the offsets of the texts too [text + 1]."""
+        """Return the rows of all texts one after another [unit], int32, and their bounds [text + 1], int64."""
         rows: list[int] = []
         bounds = [0]
         for text in texts:
@@ -93,7 +99,7 @@ class AverageEmbedding(InputModule):
         return np.array(rows, np.int32), np.array(bounds, np.int64)
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        """Average the rows: adds `sentence_embedding` [sentence, dimension]."""
+        """Add `sentence_embedding` [sentence, dimension], the mean of each sentence's rows, to the features."""
         features["sentence_embedding"] = self.embedding(features["input_ids"], features["offsets"])
         return features
 
@@ -107,15 +113,16 @@ class AverageEmbedding(InputModule):
         return self.embedding.weight.data
 
     def stored_as(self, precision: str) -> AverageEmbedding:
-        """Convert the encoder to another storage precision, which rounds its rows."""
+        """Return a copy whose rows are rounded to what `save` stores in this precision."""
         return type(self)(self.units, self._rounded(precision), precision)
 
     def _rounded(self, precision: str) -> np.ndarray:
+        """Return the rows [row, dimension], float32, as they are after being stored in this precision."""
         check_precision(precision, self.get_embedding_dimension())
         return restore(store(self.weight.float().cpu().numpy(), precision))
 
     def keep_rows(self) -> None:
-        """Choose float32 if the precision would round the rows, because they were trained."""
+        """Set `precision` to float32 if it would round the rows, for example because they were trained."""
         if not can_hold(self.weight.float().cpu().numpy(), self.precision):
             self.precision = "float32"
 
@@ -128,7 +135,8 @@ class AverageEmbedding(InputModule):
         save_file(self._tensors(), Path(output_path) / WEIGHTS_FILE)
 
     def _tensors(self) -> dict[str, np.ndarray]:
-        # numpy alone has no bfloat16.
+        """Return the tensors that `save` writes, by name."""
+        # Through float32, because numpy has no bfloat16.
         return store(self.weight.float().cpu().numpy(), self.precision)
 
     @classmethod
@@ -143,19 +151,17 @@ class AverageEmbedding(InputModule):
                 raise ValueError(f"{model_name_or_path} has no {name}, so it is not an averaging encoder")
             paths.append(Path(path))
         units = load_json(paths[0], list)
-        return cls._from_table(units, paths[1], config)
-
-    @classmethod
-    def _from_table(cls, units: list[str], weights: Path, config: dict[str, Any]) -> AverageEmbedding:
-        rows, _ = read_rows(weights, units)
-        return cls(units, rows, **config)
+        rows, hashes = read_rows(paths[1], units, cls.further_tensor)
+        further: dict[str, Any] = {} if hashes is None else {"hashes": hashes}
+        return cls(units, rows, **config, **further)
 
 
 class WordEmbedding(AverageEmbedding):
-    """WORD: average of word embeddings, as a part of a combination or with quantised rows.
+    """WORD: a sentence is the average of the vectors of its words.
 
-    Units such as `##ing` are pieces of words: a word without a row is the sum of its pieces, each of which counts.
-    Alone and not quantised to integers the same encoder is released as a stock module; see `stock`.
+    Units such as `##ing` are pieces of words: a word without a row is read as pieces, each of which counts in the
+    average. An encoder that is WORD alone, with rows of floating-point numbers, is saved as a stock module (see
+    `stock`); this module itself is saved as a part of a combination, or with integer rows.
     """
 
     def split(self, text: str) -> list[str]:
@@ -163,20 +169,20 @@ class WordEmbedding(AverageEmbedding):
         return words(text)
 
     def _rows(self, text: str) -> list[int]:
-        """Look up the rows of one text's words and, of words without one, of their pieces."""
+        """Return the rows of one text's words; of a word without a row, those of its pieces."""
         rows: list[int] = []
         for word in self.split(text):
             rows += rows_of_word(word, self._row_of)
         return rows
 
     def stock(self) -> StaticEmbedding:
-        """Convert to the stock module with the same vectors, which loads without this package."""
+        """Return the stock module with the same vectors, which loads without this package."""
         weight = self.weight.half() if self.precision == "float16" else self.weight
         return StaticEmbedding(word_tokenizer(self.units), embedding_weights=weight)
 
     @classmethod
     def from_stock(cls, module: StaticEmbedding) -> WordEmbedding | None:
-        """Convert a stock module that `stock` made; None for other modules."""
+        """Build the module from a stock module that `stock` made; None for other stock modules."""
         units = vocabulary_of(module.tokenizer)
         if units is None:
             return None
@@ -185,7 +191,7 @@ class WordEmbedding(AverageEmbedding):
 
 
 class TrigramEmbedding(AverageEmbedding):
-    """TRIGRAM: average of character-trigram embeddings, blanks between words included."""
+    """TRIGRAM: a sentence is the average of the vectors of its character trigrams, blanks between words included."""
 
     def split(self, text: str) -> list[str]:
         """Split one text into character trigrams."""
@@ -193,22 +199,24 @@ class TrigramEmbedding(AverageEmbedding):
 
 
 class NgramEmbedding(AverageEmbedding):
-    """Sent2Vec: average of the embeddings of a sentence's words and hashed word n-grams.
+    """Sent2Vec: a sentence is the average of the vectors of its words and hashed word n-grams.
 
     An unknown word is left out before n-grams are made, and so is an n-gram whose bucket has no row: neither counts in
     the average. A sentence without any known word is zeros.
 
     Args:
-        units: The words; the first is `[UNK]`. A word's id, of which the hashes of n-grams are made, is its row.
+        units: The words; the first is `[UNK]`. The row of a word is its id, from which n-grams are hashed.
         weight: Vectors [row, dimension]: row 0, the words, and then a row for each of `hashes`.
         precision: See `AverageEmbedding`.
         order: Number of words of the longest n-grams; 1 where there are only words.
         buckets: Number of buckets that n-grams are hashed into.
         hashes: The buckets that have a row [n-gram row], ascending.
-        cut: How text is cut into words: `words`, lower-cased as by WORD, or `blanks`, at white space as it is.
+        cut: How text is cut into words: `words`, lower-cased as by WORD, or `blanks`, at white space only and with
+            case.
     """
 
     config_keys = ["precision", "order", "buckets", "cut"]
+    further_tensor = HASHES
 
     def __init__(
         self,
@@ -234,7 +242,7 @@ class NgramEmbedding(AverageEmbedding):
         return self.ngrams.hashes
 
     def _look_up(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Look up the rows of each text's known words and n-grams [unit]; also returns offsets of texts [text + 1]."""
+        """Return the rows of all texts' known words and n-grams [unit], int32, and their bounds [text + 1], int64."""
         return self.ngrams.bags(*super()._look_up(texts))
 
     def split(self, text: str) -> list[str]:
@@ -242,7 +250,7 @@ class NgramEmbedding(AverageEmbedding):
         return words(text) if self.cut == "words" else blank_tokens(text)
 
     def stored_as(self, precision: str) -> NgramEmbedding:
-        """Convert the encoder to another storage precision, which rounds its rows."""
+        """Return a copy whose rows are rounded to what `save` stores in this precision."""
         return NgramEmbedding(
             self.units,
             self._rounded(precision),
@@ -255,8 +263,3 @@ class NgramEmbedding(AverageEmbedding):
 
     def _tensors(self) -> dict[str, np.ndarray]:
         return {**super()._tensors(), HASHES: self.hashes}
-
-    @classmethod
-    def _from_table(cls, units: list[str], weights: Path, config: dict[str, Any]) -> NgramEmbedding:
-        rows, hashes = read_rows(weights, units, HASHES)
-        return cls(units, rows, hashes=np.asarray(hashes), **config)

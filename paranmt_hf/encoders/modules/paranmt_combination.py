@@ -17,13 +17,13 @@ from .paranmt_averages import TrigramEmbedding, WordEmbedding
 from .paranmt_recurrent import MODULES
 from .paranmt_tables import HUB_KEYS, PARTS_FILE, read_parts
 
-# The modules that a combination may hold, of ours and stock ones.
+# The modules that a combination may hold: ours by the names of their classes, and the names of stock ones.
 OWN = {kind.__name__: kind for kind in (WordEmbedding, TrigramEmbedding, *MODULES)}
 STOCK = ("WordEmbeddings", "LSTM", "Pooling", "Dense")
 
 
 class Combination(InputModule):
-    """Encoders of the same sentence: the sum of their vectors, or the vectors side by side.
+    """Several encoders of the same sentence; the result is the sum of their vectors, or the vectors side by side.
 
     Args:
         parts: The modules of each encoder, in order; the first module of each reads text.
@@ -45,11 +45,11 @@ class Combination(InputModule):
 
     @property
     def dimensions(self) -> list[int]:
-        """Dimensions of each encoder's sentence vector."""
+        """Number of dimensions of each part's sentence vector."""
         return [part[-1].get_embedding_dimension() for part in self.parts]  # type: ignore[index]
 
     def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Any]:
-        """Preprocess the texts for each encoder; the names of its features end with the encoder's index."""
+        """Preprocess the texts for each part; names of a part's features end with its index, as in `input_ids_0`."""
         features: dict[str, Any] = {}
         for number, part in enumerate(self.parts):
             read = part[0].preprocess(list(inputs), prompt=prompt)  # type: ignore[index]
@@ -59,15 +59,15 @@ class Combination(InputModule):
         return {"input_ids": features["input_ids_0"], **features}
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        """Encode and combine: adds `sentence_embedding` [sentence, dimension]."""
+        """Encode with each part, and add the combined `sentence_embedding` [sentence, dimension] to the features."""
         vectors = []
         for number, part in enumerate(self.parts):
             suffix = f"_{number}"
-            own = {}
+            part_features = {}
             for name, value in features.items():
                 if name.endswith(suffix):
-                    own[name.removesuffix(suffix)] = value
-            vectors.append(part(own)["sentence_embedding"])
+                    part_features[name.removesuffix(suffix)] = value
+            vectors.append(part(part_features)["sentence_embedding"])
         if self.mode == "add":
             features["sentence_embedding"] = torch.stack(vectors).sum(dim=0)
         else:
@@ -79,7 +79,7 @@ class Combination(InputModule):
         return self.dimensions[0] if self.mode == "add" else sum(self.dimensions)
 
     def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:
-        """Write each module into a folder of its own, and their list."""
+        """Write each module into a folder of its own, and the list of these folders."""
         self.save_config(output_path)
         listed = []
         for number, part in enumerate(self.parts):
@@ -107,7 +107,7 @@ class Combination(InputModule):
             for folder, name in listed:
                 if name not in OWN and name not in STOCK:
                     raise ValueError(f"a combination holds {', '.join([*OWN, *STOCK])}, not {name!r}")
-                # Nothing else is imported.
+                # Only classes of these two lists are used, so no code of the model runs.
                 kind: Any = OWN.get(name) or getattr(stock, name)
                 inside = f"{subfolder}/{folder}" if subfolder else folder
                 modules.append(kind.load(model_name_or_path, subfolder=inside, **hub))

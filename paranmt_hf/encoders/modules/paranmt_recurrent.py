@@ -20,7 +20,7 @@ State = tuple[torch.Tensor, ...]
 
 
 class AverageDirections(Module):
-    """Mean of the forward and the backward hidden state of each word; both have the same width."""
+    """Averages the forward and the backward hidden state of each word, both `dimension` wide."""
 
     config_keys = ["dimension"]
     config_file_name = "directions_config.json"
@@ -30,7 +30,7 @@ class AverageDirections(Module):
         self.dimension = dimension
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        """Turn `token_embeddings` [sentence, word, 2 x dimension] into [sentence, word, dimension]."""
+        """Replace `token_embeddings` [sentence, word, 2 x dimension] by the averages [sentence, word, dimension]."""
         forward, backward = features["token_embeddings"].split(self.dimension, dim=-1)
         features["token_embeddings"] = (forward + backward) / 2
         return features
@@ -45,10 +45,10 @@ class AverageDirections(Module):
 
 
 class MaxPooling(Pooling):
-    """Maximum over the words of a sentence; zeros without words, for which the stock module returns -inf."""
+    """Maximum over the words of a sentence; zeros for one without words, where the stock module returns -inf."""
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        """Pool: adds `sentence_embedding` [sentence, dimension]."""
+        """Add `sentence_embedding` [sentence, dimension], the pooled states, to the features."""
         features = super().forward(features, **kwargs)
         empty = features["attention_mask"].sum(dim=1, keepdim=True) == 0
         features["sentence_embedding"] = features["sentence_embedding"].masked_fill(empty, 0)
@@ -56,16 +56,17 @@ class MaxPooling(Pooling):
 
 
 class Recurrence(Module):
-    """Reads the words of a sentence in order, from a state of zeros; the sentence vector is the last state.
+    """Base class of modules that read the words of a sentence in order; the sentence vector comes from the last state.
 
-    Behind `WordEmbeddings`: reads `token_embeddings` [sentence, word, in_features] and `sentence_lengths` [sentence].
-    The products of the words' vectors are computed at once; then comes one step for each position, over the sentences
-    that have a word there and no others. The vector of a sentence without words is zeros.
+    It follows a `WordEmbeddings` module: it reads `token_embeddings` [sentence, word, in_features] and
+    `sentence_lengths` [sentence]. The state starts as zeros, and the vector of a sentence without words is zeros. The
+    products of the input weights are computed for all words at once. Then there is a step for each position, over only
+    those sentences that have a word there.
 
     Args:
         in_features: Dimensions of the words' vectors.
         out_features: Dimensions of the state, and of the sentence vector.
-        gates: Number of products of words and of states that a step adds up.
+        gates: Number of vectors, such as the gates of an LSTM, that a step computes from a word and the state.
         states: Number of vectors that a step hands to the next one; the first is the result.
     """
 
@@ -77,7 +78,7 @@ class Recurrence(Module):
         self.in_features = in_features
         self.out_features = out_features
         self._states = states
-        # W_x and b, and W_h: a row for each gate and each dimension of the state.
+        # `input` holds W_x and b, `state` W_h. Their rows are the dimensions of the state, gate after gate.
         self.input = nn.Linear(in_features, gates * out_features)
         self.state = nn.Linear(out_features, gates * out_features, bias=False)
         bound = 1 / math.sqrt(out_features)
@@ -85,30 +86,41 @@ class Recurrence(Module):
             nn.init.uniform_(weight, -bound, bound)
 
     def step(self, products: torch.Tensor, state: State) -> State:
-        """Read one word of each sentence.
+        """Read one word of each sentence, and return the new state.
 
         Args:
             products: W_x x + b of the words [sentence, gates x out_features].
-            state: What the step before handed on, each [sentence, out_features].
+            state: The state after the previous step: vectors [sentence, out_features], as many as `states`.
         """
         raise NotImplementedError
 
     def finish(self, last: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-        """Convert the last states to sentence vectors [sentence, out_features]; `lengths` [sentence] in words."""
+        """Convert the last states to sentence vectors, both [sentence, out_features].
+
+        Args:
+            last: State after the last word of each sentence.
+            lengths: Number of words of each sentence [sentence].
+        """
         return last
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        """Read the sentences: adds `sentence_embedding` [sentence, out_features]."""
+        """Read the sentences, and add `sentence_embedding` [sentence, out_features] to the features."""
         tokens = features["token_embeddings"]
         lengths = features["sentence_lengths"].to(tokens.device)
         features["sentence_embedding"] = self.finish(self._last(tokens, lengths), lengths)
         return features
 
     def _last(self, tokens: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-        """State after the last word of each sentence [sentence, out_features]."""
+        """Compute the state after the last word of each sentence [sentence, out_features].
+
+        Args:
+            tokens: Vectors of the words [sentence, word, in_features].
+            lengths: Number of words of each sentence [sentence].
+        """
         count, longest, width = tokens.shape
         order = torch.argsort(lengths, descending=True, stable=True)
-        # Position after position, the sentences that reach so far; longer ones come first.
+        # For position after position, the sentences that have a word there. Longer sentences come first, so the
+        # sentences of a step are always the first ones of the step before.
         word, sentence = (torch.arange(longest, device=tokens.device)[:, None] < lengths[order]).nonzero(as_tuple=True)
         packed = tokens.reshape(-1, width).index_select(0, order[sentence] * longest + word)
         going = [number for number in torch.bincount(word, minlength=longest).tolist() if number]
@@ -140,12 +152,12 @@ class Recurrence(Module):
 
 
 class LastStateRNN(Recurrence):
-    """RNN: h_t = f(W_x x_t + W_h h_(t-1) + b), the last state.
+    """RNN: h_t = f(W_x x_t + W_h h_(t-1) + b); the sentence vector is the last state.
 
     Args:
         in_features: Dimensions of the words' vectors.
         out_features: Dimensions of the state.
-        activation: f, `tanh` or `relu`.
+        activation: The function f, `tanh` or `relu`.
     """
 
     config_keys = ["in_features", "out_features", "activation"]
@@ -161,9 +173,10 @@ class LastStateRNN(Recurrence):
 
 
 class IdentityRNN(Recurrence):
-    """Identity-RNN: h_t = W_x x_t + W_h h_(t-1) + b, the last state divided by the number of words.
+    """Identity-RNN: h_t = W_x x_t + W_h h_(t-1) + b; the last state is divided by the number of words.
 
-    W_x and W_h start as identity matrices and b as zeros: then the sentence vector is the average of the words'.
+    W_x and W_h start as identity matrices and b as zeros, so before training the sentence vector is the average of the
+    vectors of its words.
 
     Args:
         out_features: Dimensions of the words' vectors and of the state.
@@ -187,17 +200,21 @@ class IdentityRNN(Recurrence):
 
 
 class PeepholeLSTM(Recurrence):
-    """LSTM with peepholes (Gers et al. 2002), the last state; section 3 has it with and without its output gate.
+    """LSTM with peepholes (Gers et al. 2002); the sentence vector is the last hidden state.
+
+    Section 3 of PARAGRAM-PHRASE has it with and without its output gate:
 
     i_t = s(W_i [x_t, h_(t-1)] + p_i * c_(t-1) + b_i), f_t in the same way,
     c_t = f_t * c_(t-1) + i_t * tanh(W_c [x_t, h_(t-1)] + b_c),
     o_t = s(W_o [x_t, h_(t-1)] + p_o * c_t + b_o), h_t = o_t * tanh(c_t); without the gate h_t = tanh(c_t).
-    A peephole is a number for each dimension. Rows of the weights: i, f, c, o; of the peepholes: i, f, o.
+
+    A peephole p is one number for each dimension, and s is the logistic function. The weights hold the rows of i, f, c
+    and o in this order, the peepholes those of i, f and o.
 
     Args:
         in_features: Dimensions of the words' vectors.
         out_features: Dimensions of the state.
-        output_gate: Whether it has one.
+        output_gate: Whether it has an output gate.
     """
 
     config_keys = ["in_features", "out_features", "output_gate"]
@@ -221,5 +238,5 @@ class PeepholeLSTM(Recurrence):
         return hidden, cell
 
 
-# What a combination may hold.
+# The modules of this file that a combination may hold.
 MODULES = (AverageDirections, MaxPooling, LastStateRNN, IdentityRNN, PeepholeLSTM)

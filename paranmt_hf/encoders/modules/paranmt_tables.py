@@ -1,6 +1,6 @@
-"""The tables of averaging encoders as arrays: their files, and the rows of hashed word n-grams.
+"""The tables of averaging encoders as numpy arrays: reading and writing their files, and looking up word n-grams.
 
-Needs no torch, so `StaticEncoder` and the modules of torch read the same files by the same functions.
+It needs no torch, so that `StaticEncoder` and the modules of torch read the same files with the same functions.
 """
 
 from __future__ import annotations
@@ -22,31 +22,32 @@ VOCABULARY_FILE = "vocabulary.json"
 WEIGHTS_FILE = "model.safetensors"
 PARTS_FILE = "parts.json"
 PRECISIONS = ("float32", "float16", "int8", "int4")
-LARGEST = {"int8": 127, "int4": 7}  # The integer that the largest magnitude of a row becomes
-# Types of numbers in a file next to bfloat16.
+LARGEST = {"int8": 127, "int4": 7}  # The integer that the number with the largest magnitude of a row becomes
+# numpy's types for the types of numbers in a file that also has bfloat16, which is read as its bits.
 TYPES = {"BF16": "<u2", "F16": "<f2", "F32": "<f4", "F64": "<f8", "I8": "i1", "U8": "u1", "I64": "<i8"}
-# Tensors of the rows, of the scale of each row of integers, and of the buckets that have a row.
+# Names of the tensors: the rows, the scale of each row if it holds integers, and the n-gram buckets that have a row.
 WEIGHT, SCALE, HASHES = "embedding.weight", "embedding.scale", "ngrams.hashes"
 # Arguments of a module's `load` that say where on the Hub a file is.
 HUB_KEYS = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
 NOT_FINITE = "{path}: the tensor {name!r} holds a number that is not finite; its training may have diverged"
 
 # Sent2Vec (Pagliardini, Gupta and Jaggi 2018, arXiv:1703.02507), section 2: a sentence is the set of its n-grams,
-# those of one word included. The paper leaves the hash open; this is that of the authors' program, so that its models
-# can be read: that of the n-gram one word shorter, times this, plus the id of its last word, modulo 2**64.
+# those of one word included. The paper leaves the hash open. This is the hash of the authors' program, so that its
+# models can be read: the hash of an n-gram is that of the n-gram without its last word, times this factor, plus the id
+# of the last word, modulo 2**64.
 FACTOR = np.uint64(116049371)
 LONGEST = 20  # Maximum number of words of an n-gram
-# Up to this number of buckets their rows are in a table of four bytes each.
+# Up to this number of buckets, rows are looked up in a table with four bytes for each bucket; beyond, by bisection.
 DIRECT = 2**25
-# What the authors' program takes for the end of a word; other white space of Unicode stays inside words.
+# The characters that end a word in the authors' program; other white space of Unicode stays inside words.
 _BETWEEN = re.compile(r"[ \t\n\v\f\r\0]+")
 
 
 def load_json(path: Path, expected: type) -> Any:  # noqa: ANN401
-    """Read a JSON file that holds a `list` or a `dict`.
+    """Read a JSON file that must hold a value of the type `expected`, `list` or `dict`.
 
     Raises:
-        ValueError: It is missing or damaged, with its name.
+        ValueError: The file is missing or damaged, or holds another type; the message has its path.
     """
     try:
         found = json.loads(path.read_text(encoding="utf8"))
@@ -60,7 +61,10 @@ def load_json(path: Path, expected: type) -> Any:  # noqa: ANN401
 
 
 def read_parts(path: Path) -> list[list[tuple[str, str]]]:
-    """Read the folder and the class of each module of each encoder of a combination.
+    """Read the list of a combination's modules.
+
+    Returns:
+        For each part of the combination, the folder and the class name of each of its modules, in order.
 
     Raises:
         ValueError: The file is missing or damaged, or a folder leads out of the model.
@@ -77,12 +81,18 @@ def read_parts(path: Path) -> list[list[tuple[str, str]]]:
 
 
 def read_rows(path: Path, units: Sequence[str], further: str | None = None) -> tuple[np.ndarray, np.ndarray | None]:
-    """Read a table, and a further tensor that has an entry for each row behind those of the units.
+    """Read a table from a file of weights.
 
-    Returns the rows [row, dimension], float32, and the tensor named `further`, if any.
+    Args:
+        path: The file.
+        units: The units of the first rows.
+        further: Name of a tensor with an entry for each row behind those of the units; None if there are no such rows.
+
+    Returns:
+        The rows [row, dimension], float32, and the tensor `further`, None if not asked for.
 
     Raises:
-        ValueError: The file is missing or damaged, its tensors do not fit together or do not fit the units.
+        ValueError: The file is missing or damaged, or its tensors fit neither each other nor the units.
     """
     try:
         stored = _tensors(path)
@@ -97,39 +107,44 @@ def read_rows(path: Path, units: Sequence[str], further: str | None = None) -> t
         raise ValueError(f"{path} and the vocabulary do not belong together: {unequal(len(units), more, rows)}")
     for name, tensor in stored.items():
         with np.errstate(invalid="ignore"):
-            # A sum of float64 overflows with no float32 values, and needs no copy of them.
+            # A sum in float64 is finite exactly if all values are, because float32 values cannot overflow it; and it
+            # needs no copy of them.
             if tensor.dtype.kind == "f" and not np.isfinite(tensor.sum(dtype=np.float64)):
                 raise ValueError(NOT_FINITE.format(path=path, name=name))
     return restore(stored), entries
 
 
 def _tensors(path: Path) -> dict[str, np.ndarray]:
-    """Read all tensors of a file; those of bfloat16 become float32."""
+    """Read all tensors of a file, by name; bfloat16 becomes float32."""
     try:
         tensors = load_file(path)
-    except TypeError:  # numpy has no bfloat16
+    except TypeError:  # The file holds bfloat16, which numpy lacks
         tensors = {}
         for name, found in deserialize(path.read_bytes()):
             values = np.frombuffer(found["data"], TYPES[found["dtype"]])
             if found["dtype"] == "BF16":
-                # It is the upper half of a float32.
+                # A bfloat16 is the upper half of a float32.
                 values = (values.astype(np.uint32) << 16).view(np.float32)
             tensors[name] = values.reshape(found["shape"])
     for name, rows in tensors.items():
-        # Once ml_dtypes is imported, numpy knows bfloat16.
+        # If another package has imported ml_dtypes, numpy has bfloat16, and `load_file` does not fail.
         if rows.dtype.name == "bfloat16":
             tensors[name] = rows.astype(np.float32)
     return tensors
 
 
 def unequal(units: int, further: int, rows: int) -> str:
-    """Error message for unequal numbers of rows and units."""
+    """Return the error message for a table whose number of rows does not fit its units."""
     more = f" and {further} more" if further else ""
     return f"a vocabulary of {units} units needs as many rows{more}, was {rows} rows"
 
 
 def check_precision(precision: str, dimension: int) -> None:
-    """Check that rows of this dimension can be stored in a precision; raises a ValueError."""
+    """Check that rows of this dimension can be stored in a precision.
+
+    Raises:
+        ValueError: There is no such precision, or it needs an even dimension.
+    """
     if precision not in PRECISIONS:
         raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, was {precision!r}")
     if precision == "int4" and dimension % 2:
@@ -137,10 +152,10 @@ def check_precision(precision: str, dimension: int) -> None:
 
 
 def store(rows: np.ndarray, precision: str) -> dict[str, np.ndarray]:
-    """Convert rows [row, dimension] to the stored tensors.
+    """Convert rows [row, dimension] to the tensors that are stored, by name.
 
-    `int8` and `int4` divide each row by a scale and round. Two numbers of `int4` share a byte, the first in its lower
-    half, so the dimension must be even.
+    `int8` and `int4` divide each row by its scale and round. Two numbers of `int4` share a byte, the first in its
+    lower half, so the dimension must be even.
     """
     if precision not in LARGEST:
         return {WEIGHT: np.ascontiguousarray(rows, precision)}
@@ -151,15 +166,15 @@ def store(rows: np.ndarray, precision: str) -> dict[str, np.ndarray]:
 
 
 def pack(integers: np.ndarray) -> np.ndarray:
-    """Put every two integers of -7 to 7 [row, dimension], int8, into a byte [row, dimension / 2], uint8."""
+    """Pack each two integers from -7 to 7 [row, dimension], int8, into a byte [row, dimension / 2], uint8."""
     halves = integers.view(np.uint8)
     return halves[:, ::2] & 15 | halves[:, 1::2] << 4
 
 
 def unpack(packed: np.ndarray) -> np.ndarray:
-    """Undo `pack`: integers [row, dimension], int8."""
+    """Undo `pack`, and return the integers [row, dimension], int8."""
     halves = np.stack([packed << 4, packed], axis=2).reshape(len(packed), -1).view(np.int8)
-    # A shift of a signed number repeats its sign.
+    # Shifting a signed number to the right repeats its sign bit.
     return halves >> 4
 
 
@@ -173,9 +188,9 @@ def restore(stored: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def can_hold(rows: np.ndarray, precision: str) -> bool:
-    """Whether rows [row, dimension], float32, are restored from a storage precision as they are.
+    """Whether storing rows [row, dimension], float32, in a precision and restoring them gives the same rows.
 
-    What differs by a few roundings of float32 is taken to be equal.
+    Differences of a few roundings of float32 are ignored.
     """
     if precision == "float32":
         return True
@@ -185,7 +200,7 @@ def can_hold(rows: np.ndarray, precision: str) -> bool:
 
 
 def blank_tokens(text: str) -> list[str]:
-    """Split one text at its white space and nowhere else, as the authors' program does."""
+    """Split one text at white space and nowhere else, as the authors' program does."""
     return [token for token in _BETWEEN.split(text) if token]
 
 
@@ -193,43 +208,50 @@ def ngram_buckets(rows: np.ndarray, offsets: np.ndarray, order: int, buckets: in
     """Hash the n-grams of two to `order` words of every sentence; none crosses the end of a sentence.
 
     The hash of the words i to j begins with the id of word i; each further word turns h into h * 116049371 + id modulo
-    2**64; the bucket is the hash modulo the number of buckets.
+    2**64. The bucket is the hash modulo the number of buckets.
 
-    Given the id of each word [word], words without an id left out, and the bounds of the sentences [sentence + 1],
-    returns the bucket of each n-gram [n-gram], int64, by its first word and then by its length, and their bounds.
+    Args:
+        rows: The id of each word [word], without words that have none.
+        offsets: Bounds of the sentences in them [sentence + 1].
+        order: Number of words of the longest n-grams.
+        buckets: Number of buckets.
+
+    Returns:
+        The bucket of each n-gram [n-gram], int64, ordered by its first word and then by its length, and the bounds of
+        the sentences in them [sentence + 1].
     """
     lengths = np.diff(offsets)
     order = min(order, int(lengths.max(initial=0)))
     if order < 2:
         return np.empty(0, np.int64), np.zeros(len(offsets), np.int64)
     ids = rows.astype(np.uint64)
-    # Words from each one to the end of its sentence, itself included: so long is its longest n-gram.
-    left = np.repeat(offsets[1:], lengths) - np.arange(len(rows))
-    found = np.empty((len(rows), order - 1), np.int64)
+    # Number of words from each word to the end of its sentence, itself included: the longest n-gram that begins there.
+    longest = np.repeat(offsets[1:], lengths) - np.arange(len(rows))
+    bucket_of = np.empty((len(rows), order - 1), np.int64)
     hashed = ids
     for size in range(2, order + 1):
         hashed = hashed[:-1] * FACTOR + ids[size - 1 :]
-        found[: len(hashed), size - 2] = hashed % np.uint64(buckets)
-    exists = left[:, None] >= np.arange(2, order + 1)
-    ends = np.concatenate([[0], np.cumsum(np.minimum(left, order) - 1)])
-    return found[exists], ends[offsets]
+        bucket_of[: len(hashed), size - 2] = hashed % np.uint64(buckets)
+    exists = longest[:, None] >= np.arange(2, order + 1)
+    ends = np.concatenate([[0], np.cumsum(np.minimum(longest, order) - 1)])
+    return bucket_of[exists], ends[offsets]
 
 
 def known_rows(rows: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Remove the units without a row, which are at row 0, from rows [unit] and bounds [sentence + 1]."""
+    """Remove units at row 0, which have no row of their own, from rows [unit] and bounds [sentence + 1]."""
     known = rows != 0
     return rows[known], np.concatenate([[0], np.cumsum(known)])[offsets]
 
 
 @dataclass(frozen=True, eq=False)
 class NgramTable:
-    """The n-grams that have a row; these follow the rows of the words.
+    """The n-grams that have a row; their rows follow those of the words.
 
     Attributes:
         order: Number of words of the longest n-grams; 1 where there are only words.
-        buckets: Number of buckets.
-        hashes: The buckets that have a row [row], int64, ascending.
-        first: Row of the first of them.
+        buckets: Number of buckets that n-grams are hashed into.
+        hashes: The buckets that have a row [n-gram row], int64, ascending.
+        first: Row of the first of these buckets.
     """
 
     order: int
@@ -258,14 +280,18 @@ class NgramTable:
     def bags(self, rows: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Look up the rows that are averaged for each sentence: its known words, then its n-grams that have a row.
 
-        Given the row of each word [word], 0 if it is unknown, and the bounds of the sentences [sentence + 1]; returns
-        rows [unit], int32, and the bounds of the sentences in them, int64.
+        Args:
+            rows: Row of each word [word]; 0 if it is unknown.
+            offsets: Bounds of the sentences in them [sentence + 1].
+
+        Returns:
+            Rows of all sentences [unit], int32, and the bounds of the sentences in them [sentence + 1], int64.
         """
         words, ends = known_rows(rows, offsets)
         buckets, bounds = ngram_buckets(words, ends, self.order, self.buckets)
         ngrams, bounds = known_rows(self.look_up(buckets), bounds)
         joined = np.empty(len(words) + len(ngrams), np.int32)
-        # The words of a sentence come behind the n-grams of those before it, its n-grams behind its own words too.
+        # A sentence's words follow the words and n-grams of earlier sentences; its n-grams follow its words.
         joined[np.arange(len(words)) + np.repeat(bounds[:-1], np.diff(ends))] = words
         joined[np.arange(len(ngrams)) + np.repeat(ends[1:], np.diff(bounds))] = ngrams
         return joined, ends + bounds

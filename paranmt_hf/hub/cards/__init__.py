@@ -1,4 +1,4 @@
-"""Cards: Jinja templates over values from records. Values are escaped unless a filter changes that."""
+"""Rendering of cards from Jinja templates and values of records; values are escaped unless a filter changes that."""
 
 from __future__ import annotations
 
@@ -19,20 +19,27 @@ if TYPE_CHECKING:
 
 
 class _Plain(yaml.SafeDumper):
-    """YAML writer without references, because repeated values are easier to read."""
+    """A writer of YAML that repeats equal values instead of writing references, so that people can read it."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ANN401
         return True
 
 
 def render(template: str, header: Mapping[str, Any], values: Mapping[str, Any]) -> str:
-    """Render a card, YAML header and Markdown, from the template of this folder with that name."""
+    """Render a card: a YAML header and Markdown.
+
+    Args:
+        template: Name of a template in this folder, without `.md`.
+        header: Entries of the YAML header.
+        values: Values for the template; one that it uses and that is missing is an error.
+    """
     head = yaml.dump(dict(header), Dumper=_Plain, sort_keys=False, allow_unicode=True, width=1000)
     return f"---\n{head}---\n\n{_environment().get_template(f'{template}.md').render(values)}"
 
 
 @cache
 def _environment() -> Environment:
+    """Create the environment of Jinja, with escaping for Markdown and the filters of the templates."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -41,7 +48,7 @@ def _environment() -> Environment:
 
     environment = Environment(
         loader=PackageLoader("paranmt_hf.hub", "cards"),
-        # Jinja's own escaping is for HTML; nothing reaches it that is not marked as Markdown.
+        # Jinja's own escaping is for HTML. It changes nothing, because `finalize` marks every value as escaped.
         autoescape=True,
         finalize=escaped,
         undefined=StrictUndefined,
@@ -67,11 +74,12 @@ def _environment() -> Environment:
 
 
 def _plain(value: Any) -> str:  # noqa: ANN401
+    """Format a value as text, and the values of nested lists with blanks between them."""
     return " ".join(map(_plain, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _settings(value: Any) -> str:  # noqa: ANN401
-    """Write a nested setting on one line, each value as code."""
+    """Format a setting, which may be nested, on one line of Markdown with each value as inline code."""
     if isinstance(value, Mapping):
         return "(" + ", ".join(f"{escape(name)} {_settings(entry)}" for name, entry in value.items()) + ")"
     if isinstance(value, list | tuple):
@@ -80,4 +88,5 @@ def _settings(value: Any) -> str:  # noqa: ANN401
 
 
 def _digest(value: object) -> str:
+    """Return 16 hexadecimal digits of the SHA-256 of a JSON value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]

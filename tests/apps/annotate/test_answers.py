@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from paranmt_hf import InputError
 from paranmt_hf.apps.annotate.answers import AnswerStore, Outdated, Rating, annotator_name
-from paranmt_hf.errors import InputError, WriteError
+from paranmt_hf.errors import WriteError
 from tests.apps.annotate.toys import toy_sample
 from tests.refused import refused
 

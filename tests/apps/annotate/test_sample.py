@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paranmt_hf import InputError
 from paranmt_hf.apps.annotate.sample import (
     AnnotationConfig,
     AnnotationSample,
@@ -19,7 +20,6 @@ from paranmt_hf.apps.annotate.sample import (
     range_of,
 )
 from paranmt_hf.corpus.statistics.draws import lottery
-from paranmt_hf.errors import InputError
 from tests.apps.annotate.toys import draw, toy_sample, write_pairs
 from tests.refused import refused
 

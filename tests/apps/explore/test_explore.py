@@ -6,10 +6,10 @@ import pyarrow.parquet as pq
 import pytest
 from starlette.testclient import TestClient
 
+from paranmt_hf import InputError
 from paranmt_hf.apps.explore.explore import FILES, _report_neighbours, explore, explore_app, summary_of, write_report
 from paranmt_hf.apps.explore.explorer import Explorer
 from paranmt_hf.corpus.release.release import read_record, release_files
-from paranmt_hf.errors import InputError
 from tests.refused import refused
 
 

@@ -7,9 +7,9 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 
+from paranmt_hf import ReleaseConfig
 from paranmt_hf.apps.explore.explorer import Bins, Explorer, View, bins_of
 from paranmt_hf.corpus.release.release import read_tables, release_files
-from paranmt_hf.corpus.release.release_run import ReleaseConfig
 from tests.refused import refused
 from tests.toys import scored_release
 

@@ -9,10 +9,9 @@ from http.client import HTTPConnection, HTTPResponse
 import numpy as np
 import pytest
 
-from paranmt_hf import StaticEncoder
+from paranmt_hf import InputError, StaticEncoder
 from paranmt_hf.apps.serve.serve import serve_encoder
 from paranmt_hf.apps.serve.vectors import SentenceVectors, ServeLimits
-from paranmt_hf.errors import InputError
 from paranmt_hf.util.local_page import listen
 
 orjson = pytest.importorskip("orjson")

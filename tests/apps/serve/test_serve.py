@@ -14,11 +14,10 @@ from http.client import HTTPConnection
 import numpy as np
 import pytest
 
-from paranmt_hf import StaticEncoder, load
+from paranmt_hf import InputError, StaticEncoder, load
 from paranmt_hf.apps.serve.serve import TOKEN_VARIABLE, serve_encoder
 from paranmt_hf.apps.serve.vectors import SentenceVectors, ServeLimits
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.errors import InputError
 from paranmt_hf.util import optional
 from tests.encoders.toys import SENTENCES, encoder
 

@@ -1,6 +1,7 @@
 """The resumable job: what is done stays done, what differs is refused, what is damaged is made again."""
 
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -15,13 +16,13 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from paranmt_hf import EngineConfig, InputError, TranslatorConfig
-from paranmt_hf.corpus.jobs.job import run_job
+from paranmt_hf import EngineConfig
+from paranmt_hf.corpus.jobs.job import _worker_environment, run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, cut_into_shards
 from paranmt_hf.corpus.jobs.stages import TranslateStage
-from paranmt_hf.corpus.translation import checkpoint, engines
 from paranmt_hf.errors import WriteError
 from tests.corpus import fakes
+from tests.corpus.translation.tiny_models import config, make_marian
 from tests.refused import refused
 
 
@@ -38,15 +39,19 @@ def test_every_row_once_in_order(tmp_path):
     assert Manifest.open(tmp_path / "output", manifest.settings).complete
 
 
-def test_a_job_in_this_process_leaves_its_threads_as_they_were(tmp_path, monkeypatch):
-    original, before = fakes.UpperStage.load, torch.get_num_threads()
+def test_a_job_in_this_process_leaves_its_threads_as_they_were(tmp_path):
+    before = torch.get_num_threads()
 
-    def load(self):
-        torch.set_num_threads(before + 3)
-        return original(self)
+    class ManyThreads(fakes.UpperStage):
+        def load(self):
+            torch.set_num_threads(before + 3)
+            return super().load()
 
-    monkeypatch.setattr(fakes.UpperStage, "load", load)
-    assert fakes.run(tmp_path).rows == 18
+    stage = ManyThreads(str(tmp_path / "log"))
+    assert (
+        run_job(fakes.make_input(tmp_path / "input"), tmp_path / "output", stage, EngineConfig("local", 1, 1)).rows
+        == 18
+    )
     assert torch.get_num_threads() == before
 
 
@@ -141,29 +146,28 @@ def test_damaged_manifest_is_told(tmp_path, change):
 
 
 def test_workers_share_cores_and_gpus(monkeypatch):
-    from paranmt_hf.corpus.jobs import engine, job
-
+    gpus, cores = 8, 24
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr(engine, "count_gpus", lambda: 8)
-    monkeypatch.setattr(job, "count_gpus", lambda: 8)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
     config = EngineConfig().resolved()
     assert (config.workers, config.gpus) == (8, 1)
-    given = [job._worker_environment(index, config)["CUDA_VISIBLE_DEVICES"] for index in range(9)]
+    given = [_worker_environment(index, config)["CUDA_VISIBLE_DEVICES"] for index in range(9)]
     assert given == ["0", "1", "2", "3", "4", "5", "6", "7", "0"]
     two = EngineConfig(workers=4, gpus=2).resolved()
-    assert job._worker_environment(1, two)["CUDA_VISIBLE_DEVICES"] == "2,3"
+    assert _worker_environment(1, two)["CUDA_VISIBLE_DEVICES"] == "2,3"
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
-    assert job._worker_environment(1, config)["CUDA_VISIBLE_DEVICES"] == "7"
-    monkeypatch.setattr(engine, "count_gpus", lambda: 0)
-    monkeypatch.setattr(engine.os, "sched_getaffinity", lambda _: set(range(24)), raising=False)
+    assert _worker_environment(1, config)["CUDA_VISIBLE_DEVICES"] == "7"
+    gpus = 0
     config = EngineConfig().resolved()
     assert (config.workers, config.threads, config.gpus) == (8, 3, 0)
-    assert job._worker_environment(0, config) == {"OMP_NUM_THREADS": "3"}
+    assert _worker_environment(0, config) == {"OMP_NUM_THREADS": "3"}
     with refused("workers"):
         EngineConfig(workers=-1)
     with refused("threads"):
         EngineConfig(threads=1.5)
-    monkeypatch.setattr(engine, "count_gpus", lambda: 1)
+    gpus = 1
     with refused("gpus"):
         EngineConfig(gpus=2).resolved()
 
@@ -184,57 +188,13 @@ def test_script_without_a_guard_is_told(tmp_path):
     assert "must do so under `if __name__ == '__main__':`" in result.stderr
 
 
-@pytest.fixture
-def read(monkeypatch):
-    """Counts how often the model is read and hashed."""
-    count = []
-    real = checkpoint.locate
-
-    def locate(*arguments, **options):
-        count.append(1)
-        return real(*arguments, **options)
-
-    monkeypatch.setattr(checkpoint, "locate", locate)
-    return count
-
-
-@pytest.mark.slow
-def test_the_model_is_hashed_once_for_the_identity_and_once_to_load(read):
-    stage = TranslateStage(TranslatorConfig("captions-cs-en", backend="transformers"), threads=1)
-    for _ in range(3):
-        assert stage.identity["translator"]["model"] == "captions-cs-en"
-    assert len(read) == 1
-    # A worker gets the identity with the stage.
-    sent = pickle.loads(pickle.dumps(stage))
-    work = sent.load()
-    assert len(read) == 2
-    table = pa.table({"id": [0], "source": ["Muž hraje na kytaru."], "reference": ["A man plays the guitar."]})
-    translated, dropped = work(table, lambda rows: None)
-    assert translated["translation"].to_pylist() == ["A man is playing a guitar."]
-    assert dropped == {}
-
-
-def test_threads_reach_the_engine(monkeypatch):
-    given = []
-
-    def load(config, threads):
-        given.append(threads)
-        raise InputError("enough")
-
-    monkeypatch.setattr(engines, "load_translator", load)
+def test_a_worker_that_would_translate_otherwise_is_refused(tmp_path):
+    make_marian(tmp_path)
+    stage = TranslateStage(config(tmp_path, backend="transformers"), threads=1)
+    assert stage.identity["translator"]["model"] == tmp_path.name
+    make_marian(tmp_path, seed=8)
     with refused():
-        TranslateStage(TranslatorConfig("captions-cs-en"), threads=5).load()
-    assert given == [5]
-
-
-@pytest.mark.slow
-def test_a_worker_that_would_translate_otherwise_is_refused(monkeypatch):
-    stage = TranslateStage(TranslatorConfig("captions-cs-en", backend="transformers"))
-    monkeypatch.setattr(engines, "translator_identity", lambda config: {"model": "captions-cs-en", "dtype": "float16"})
-    with pytest.raises(
-        InputError, match="this worker would not translate like the manifest says .*dtype: was 'float16'"
-    ):
-        stage.load()
+        pickle.loads(pickle.dumps(stage)).load()
 
 
 def tables(sizes):

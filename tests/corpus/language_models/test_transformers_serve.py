@@ -8,8 +8,7 @@ import time
 
 import pytest
 
-from paranmt_hf import InputError
-from paranmt_hf.corpus.language_models.config import LanguageModelConfig
+from paranmt_hf import InputError, LanguageModelConfig
 from paranmt_hf.corpus.language_models.server import Server
 
 SECONDS = 120

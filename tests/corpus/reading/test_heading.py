@@ -45,18 +45,14 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("first", "below"), NAMED)
-def test_names_in_line_1(tmp_path, first, below):
-    path = write(tmp_path / "t.tsv", first, *below)
-    assert open_table(path).names == tuple(first.split("\t"))
-    assert read(TableFiles([path], {"a": "2"}))[1].read == len(below)
+CASES = [(*case, True) for case in NAMED] + [(*case, False) for case in ROWS]
 
 
-@pytest.mark.parametrize(("first", "below"), ROWS)
-def test_a_row_in_line_1(tmp_path, first, below):
+@pytest.mark.parametrize(("first", "below", "named"), CASES)
+def test_whether_line_1_has_names(tmp_path, first, below, named):
     path = write(tmp_path / "t.tsv", first, *below)
-    assert open_table(path).names == ()
-    assert read(TableFiles([path], {"a": "2"}))[1].read == 1 + len(below)
+    assert open_table(path).names == (tuple(first.split("\t")) if named else ())
+    assert read(TableFiles([path], {"a": "2"}))[1].read == len(below) + (not named)
 
 
 def test_columns_that_the_user_names_are_in_line_1(tmp_path, caplog):

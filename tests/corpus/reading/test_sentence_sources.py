@@ -5,11 +5,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf import InputError, describe_corpora
-from paranmt_hf.corpus.reading import sentences as module
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.reading.sentences import SentenceSources, open_sentences
 from paranmt_hf.corpus.release.record import RELEASE_RECORD
-from paranmt_hf.corpus.release.release import find_release, release_files
+from paranmt_hf.corpus.release.release import release_files
 from tests.refused import refused
 
 
@@ -54,22 +53,15 @@ def test_links_without_an_end_are_not_taken_for_names_on_the_hub(tmp_path, monke
     assert caught.value.path is not None and caught.value.path.name == "one"
 
 
-def test_release_on_the_hub(release, monkeypatch):
-    asked = []
-
-    def fetch(name, revision):
-        asked.append((name, revision))
-        return find_release(release)
-
-    monkeypatch.setattr(module, "fetch_release", fetch)
+def test_release_on_the_hub(release, releases_on_hub):
+    releases_on_hub.folders["you/corpus"] = release
     found, _ = sentences(sources := SentenceSources(["you/corpus@v2"]))
-    assert asked == [("you/corpus", "v2")]
+    assert releases_on_hub.asked == [("you/corpus", "v2")]
     assert found == sentences(SentenceSources([release]))[0]
     assert (sources.names, sources.datasets) == (["you/corpus@v2"], ["you/corpus"])
 
 
-def test_other_data_on_the_hub_needs_columns(monkeypatch):
-    monkeypatch.setattr(module, "fetch_release", lambda *arguments: None)
+def test_other_data_on_the_hub_needs_columns(releases_on_hub):
     with refused("columns"):
         SentenceSources(["you/text"])
     (reader,) = SentenceSources(["you/text"], ["body"])._readers

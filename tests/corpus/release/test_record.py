@@ -2,71 +2,30 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from paranmt_hf import InputError, publish
-from paranmt_hf.corpus.release.record import (
-    RELEASE_RECORD,
-    ConfigFiles,
-    Example,
-    RangeRecord,
-    ReleaseRecord,
-    StatisticsRecord,
-)
-from paranmt_hf.corpus.release.schema import SCHEMA_VERSION
+from paranmt_hf.corpus.release.record import RELEASE_RECORD, ReleaseRecord
 from tests.refused import refused
 
 
-@pytest.fixture
-def record():
-    statistics = StatisticsRecord(
-        rows=3,
-        mean_reference_length=10.0,
-        mean_translation_length=9.67,
-        mean_translation_score=None,
-        ranges=[RangeRecord("(0.8, 1.0]", 3, None, 9.8, [Example("É", "e", 0.8999999761581421)])],
-        histogram=[0, 3],
-        histograms={"length": [3, 3]},
-    )
-    files = ConfigFiles({"data/train-00000-of-00001.parquet": "ab"}, 3, 100, 200)
-    filtered = ConfigFiles(
-        {"filtered/train-00000-of-00001.parquet": "cd"},
-        1,
-        50,
-        90,
-        {"para_score": [0.25, None], "reference_length": [None, 30]},
-    )
-    return ReleaseRecord(
-        name="corpus",
-        schema_version=SCHEMA_VERSION,
-        license="mit",
-        settings={"pairs": {"kind": "lines"}, "scorer": {"name": "s"}, "release": {"license": "mit", "seed": 0}},
-        dropped={"empty": 1},
-        columns=["id", "reference"],
-        versions={"numpy": "2"},
-        machine="x86_64",
-        paranmt_hf="0.1.0",
-        configs={"default": files, "filtered": filtered},
-        statistics=statistics,
-    )
-
-
-def test_what_is_written_is_read(record, tmp_path):
-    (tmp_path / RELEASE_RECORD).write_bytes(record.to_bytes())
-    again = ReleaseRecord.read(tmp_path, "corpus")
-    assert again == record
-    assert again.to_bytes() == record.to_bytes()
-    # A bound of tokens stays whole, so that a card says 30 and not 30.0.
-    assert again.configs["filtered"].selection == {"para_score": [0.25, None], "reference_length": [None, 30]}
-    assert isinstance(again.configs["filtered"].selection["reference_length"][1], int)
-    text = (tmp_path / RELEASE_RECORD).read_text(encoding="utf8")
+def test_what_is_written_is_read(release):
+    """A bound of tokens stays whole, so that a card says 30 and not 30.0."""
+    record = ReleaseRecord.read(release, "corpus")
+    assert record.to_bytes() == (release / RELEASE_RECORD).read_bytes()
+    low, high = record.configs["filtered"].selection["reference_length"]
+    assert (low, high) == (None, 30) and isinstance(high, int)
+    text = (release / RELEASE_RECORD).read_text(encoding="utf8")
     assert list(json.loads(text)) == [
         "settings", "versions", "machine", "paranmt_hf", "options", "name", "schema_version", "license", "dropped",
         "capitals", "columns", "configs", "statistics", "warnings",
     ]  # fmt: skip
-    assert '"reference": "É"' in text
     assert text.endswith("}\n")
+    (release / RELEASE_RECORD).write_bytes(replace(record, title="É").to_bytes())
+    assert '"title": "É"' in (release / RELEASE_RECORD).read_text(encoding="utf8")
+    assert ReleaseRecord.read(release) == replace(record, title="É")
 
 
 @pytest.mark.parametrize(
@@ -79,12 +38,12 @@ def test_what_is_written_is_read(record, tmp_path):
         lambda record: record.update(schema_version="2.1.0"),
     ],
 )
-def test_damage_is_named(record, tmp_path, change):
-    values = record.to_json()
+def test_damage_is_named(release, change):
+    values = json.loads((release / RELEASE_RECORD).read_text())
     change(values)
-    (tmp_path / RELEASE_RECORD).write_text(json.dumps(values))
+    (release / RELEASE_RECORD).write_text(json.dumps(values))
     with refused():
-        ReleaseRecord.read(tmp_path, "it")
+        ReleaseRecord.read(release, "it")
 
 
 def test_what_is_no_record(tmp_path):

@@ -13,9 +13,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paranmt_hf import ReleaseConfig, import_pairs, publish
+from paranmt_hf import ParaNMTBuilder, ReleaseConfig, import_pairs, publish
 from paranmt_hf.corpus.reading.readers import TableFiles
-from paranmt_hf.corpus.release.builder import ParaNMTBuilder
 from paranmt_hf.corpus.release.release import read_record, read_tables, release_files, write_files, write_release
 from paranmt_hf.corpus.release.release_card import release_card
 from paranmt_hf.corpus.release.schema import arrow_schema

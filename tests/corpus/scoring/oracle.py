@@ -2,10 +2,10 @@
 
 import pyarrow as pa
 
+from paranmt_hf import normal_form
 from paranmt_hf.corpus.scoring import addresses, names, number_words, numbers
 from paranmt_hf.corpus.scoring import chunks as marked
 from paranmt_hf.corpus.scoring.negations import negation_bits
-from paranmt_hf.text.normal_form import normal_form
 
 
 def unconfirmed(claims, evidence):

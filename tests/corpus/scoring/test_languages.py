@@ -9,11 +9,21 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from paranmt_hf import EncoderConfig, Lexicon, ReleaseConfig, ReleaseFilter, TrainConfig, import_pairs, select, train
-from paranmt_hf.corpus.parsing.parse import parse_pairs
+from paranmt_hf import (
+    EncoderConfig,
+    Lexicon,
+    ReleaseConfig,
+    ReleaseFilter,
+    StatsConfig,
+    TrainConfig,
+    describe_corpora,
+    import_pairs,
+    parse_pairs,
+    select,
+    train,
+)
 from paranmt_hf.corpus.reading.readers import LineFiles, TableFiles
 from paranmt_hf.corpus.score import rescore
-from paranmt_hf.corpus.statistics.describe import StatsConfig, describe_corpora
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.lexicon.lexicon import LexiconConfig
 from tests.refused import refused

@@ -4,9 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paranmt_hf.corpus.reading.evaluation_sets import EvaluationSentences
-from paranmt_hf.corpus.selection.decontamination import EvaluationText, NotInEvaluation
+from paranmt_hf.corpus.selection.decontamination import EvaluationText
 from paranmt_hf.text.definitions import words
+from tests.corpus.selection.toys import chosen
 from tests.refused import refused
 
 
@@ -60,13 +60,13 @@ def test_what_does_not_count():
     assert text.found_in(pa.array(["it\u2019s  A DOG, ISN'T IT", "it is a dog isn't it"])).tolist() == [True, False]
 
 
-def test_filter():
+def test_filter(tmp_path):
     table = pa.table({"reference": ["The cat sat down.", "x"], "translation": ["A cat sat.", "the cat sat down"]})
-    found = EvaluationSentences(["the cat sat down"], ["sets/cats.txt"], {"sets/cats.txt": 1}, {})
-    one = NotInEvaluation(found, EvaluationText(found.texts))
+    (tmp_path / "sets").mkdir()
+    (tmp_path / "sets" / "cats.txt").write_text("the cat sat down\n")
+    one = chosen(decontaminate=(str(tmp_path / "sets"),))
     assert one.judge(table).kept.tolist() == [False, False]
     assert one.judge(table.slice(0, 0)).kept.tolist() == []
-    assert one.identity["sentences"] == found.checksum
     assert one.explain(table) == [("the cat sat down", "sets/cats.txt")] * 2
 
 

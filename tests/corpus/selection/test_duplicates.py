@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from paranmt_hf.corpus.selection.column_files import ColumnFile
 from paranmt_hf.corpus.selection.minhash import MinHash, Shingler, jaccard
 from paranmt_hf.corpus.selection.near_duplicates import CandidateFiles, NearDuplicateSearch, decide_pairs, sharing
-from paranmt_hf.corpus.selection.repeated_rows import FirstCopies, FirstOfLike, compared_columns
 from paranmt_hf.text.definitions import words
 from paranmt_hf.util.progress import Progress
+from tests.corpus.selection.toys import chosen
 
 pytest.importorskip("duckdb")
 
@@ -38,25 +38,22 @@ def test_the_first_copy_by_id_is_kept(tmp_path, compared):
     sides[0][:3], sides[1][:3] = ["a b", "a", "A"], ["c", "b c", "b c"]
     table = pa.table({"id": np.arange(3000) * 2 + 5, "reference": sides[0], "translation": sides[1]})
     first: dict[tuple[str, ...], int] = {}
-    keys = zip(*(table[name].to_pylist() for name in compared_columns(compared)), strict=True)
+    keys = zip(
+        *(table[name].to_pylist() for name in (["reference", "translation"] if compared == "pair" else [compared])),
+        strict=True,
+    )
     rows = list(zip(table["id"].to_pylist(), keys, strict=True))
     for row, key in rows:
         first.setdefault(key, row)
-    kept, numbers = judged(FirstCopies(compared), table, tmp_path / "work", 333)
+    kept, numbers = judged(chosen(drop_copies=(compared,)), table, tmp_path / "work", 333)
     assert kept.tolist() == [first[key] == row for row, key in rows]
     assert numbers.tolist() == [first[key] for row, key in rows if first[key] != row] and 0 < kept.sum() < len(kept)
 
 
 def test_nothing_is_repeated_and_nothing_is_there(tmp_path):
     table = pa.table({"id": [3, 4], "reference": ["a", "a"], "translation": ["b", "c"]})
-    assert judged(FirstCopies("pair"), table, tmp_path / "work", 1)[0].all()
-    FirstCopies("pair").prepare(lambda: iter(()), tmp_path)
-
-
-def test_without_duckdb(monkeypatch, tmp_path):
-    monkeypatch.setattr("paranmt_hf.util.optional.available", lambda package: False)
-    with pytest.raises(Exception, match=r"pip install 'paranmt-hf\[select\]'"):
-        FirstCopies("pair").prepare(lambda: iter(()), tmp_path)
+    assert judged(chosen(drop_copies=("pair",)), table, tmp_path / "work", 1)[0].all()
+    chosen(drop_copies=("pair",)).prepare(lambda: iter(()), tmp_path)
 
 
 SENTENCES = [
@@ -72,10 +69,10 @@ TABLE = pa.table({"id": [10, 20, 30, 40, 50, 60], "reference": SENTENCES, "trans
 
 @pytest.mark.parametrize("size", [1, 4, 6])
 def test_near_duplicates_by_hand(tmp_path, size):
-    kept, firsts = judged(FirstOfLike("reference"), TABLE, tmp_path / "work", size)
+    kept, firsts = judged(chosen(drop_near_duplicates="reference"), TABLE, tmp_path / "work", size)
     assert kept.tolist() == [True, True, False, False, True, False] and firsts.tolist() == [10, 10, 20]
     # Of pairs both sides count.
-    assert judged(FirstOfLike("pair", 0.9), TABLE, tmp_path / "pairs", size)[0].all()
+    assert judged(chosen(drop_near_duplicates="pair", similarity=0.9), TABLE, tmp_path / "pairs", size)[0].all()
 
 
 ROOMS = [
@@ -93,11 +90,11 @@ def test_sentences_of_one_template_are_kept(tmp_path, compared):
     again = [room.replace("The meeting of the team", "The team meeting") for room in ROOMS[:50]]
     sentences = [*ROOMS, *again]
     table = pa.table({"id": range(len(sentences)), "reference": sentences, "translation": sentences})
-    one = FirstOfLike(compared, 0.5, keep_differing=True)
+    one = chosen(drop_near_duplicates=compared, similarity=0.5, keep_differing=True)
     kept, firsts = judged(one, table, tmp_path / "work", 40)
     assert kept.tolist() == [True] * len(ROOMS) + [False] * len(again)
     assert firsts.tolist() == list(range(len(again)))
-    dropped = FirstOfLike(compared, 0.5)
+    dropped = chosen(drop_near_duplicates=compared, similarity=0.5)
     assert judged(dropped, table, tmp_path / "all", 40)[0].sum() < len(ROOMS)
     assert one.identity != dropped.identity
 

@@ -8,22 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paranmt_hf import InputError
+from paranmt_hf import InputError, ReleaseFilter
 from paranmt_hf.corpus.release.schema import key_columns, row_numbers
-from paranmt_hf.corpus.selection.filters import (
-    DifferentSides,
-    FromOrigins,
-    HasValue,
-    InRange,
-    LengthLimit,
-    OneHypothesis,
-    RandomSample,
-    Tenths,
-    parse_tenths,
-    parts_by_rank,
-)
 from paranmt_hf.corpus.statistics.draws import sample_ids
 from paranmt_hf.text.word_rules import letters
+from tests.corpus.selection.toys import chosen
 from tests.refused import refused
 
 
@@ -33,7 +22,7 @@ def kept(one, **columns):
 
 def test_a_range_holds_both_of_its_ends():
     scores = pa.array([0.1, 0.4, 0.7, None, float("nan"), 0.71], pa.float32())
-    one = InRange("score", 0.4, 0.7)
+    one = chosen(min={"score": 0.4}, max={"score": 0.7})
     verdict = one.judge(pa.table({"score": scores}))
     assert verdict.kept.tolist() == [False, True, True, False, False, False]
     assert verdict.number[[0, 5]].tolist() == [np.float32(0.1), np.float32(0.71)] and np.isnan(verdict.number[3])
@@ -42,37 +31,40 @@ def test_a_range_holds_both_of_its_ends():
 
 def test_ranges_of_whole_numbers():
     counts = pa.array([0, 1, None, 2], pa.int32())
-    assert kept(InRange("wrong", None, 0), wrong=counts) == [True, False, False, False]
-    assert kept(InRange("wrong", 0.5, None), wrong=counts) == [False, True, False, True]
-    assert InRange("wrong", None, 0).reason == "with wrong above 0"
-    assert InRange("wrong", 0.5, None).reason == "with wrong below 0.5"
+    assert kept(chosen(max={"wrong": 0}), wrong=counts) == [True, False, False, False]
+    assert kept(chosen(min={"wrong": 0.5}), wrong=counts) == [False, True, False, True]
+    assert chosen(max={"wrong": 0}).reason == "with wrong above 0"
+    assert chosen(min={"wrong": 0.5}).reason == "with wrong below 0.5"
+
+
+HAS_SCORE = ReleaseFilter(min={"score": 0}).filters(pa.schema([]))[0]
 
 
 def test_values_that_are_not_there():
-    assert kept(HasValue("score"), score=pa.array([0.5, None, float("nan"), -1], pa.float64())) == [
+    assert kept(HAS_SCORE, score=pa.array([0.5, None, float("nan"), -1], pa.float64())) == [
         True,
         False,
         False,
         True,
     ]
-    assert kept(HasValue("score"), score=pa.array([0, None], pa.int16())) == [True, False]
+    assert kept(HAS_SCORE, score=pa.array([0, None], pa.int16())) == [True, False]
 
 
 def test_origins():
     origin = pa.array(["news", None, "web", "law"]).dictionary_encode()
-    assert kept(FromOrigins(["law", "news"]), origin=origin) == [True, False, False, True]
-    assert FromOrigins(["news", "law", "news"]).reason == "not from law or news"
+    assert kept(chosen(origin=("law", "news")), origin=origin) == [True, False, False, True]
+    assert chosen(origin=("news", "law", "news")).reason == "not from law or news"
 
 
 def test_length_is_that_of_either_side():
     sides = {"reference_length": [4, 5, 31, 30, 2], "translation_length": [30, 31, 5, 5, 40]}
-    one = LengthLimit(5, 30)
+    one = chosen(min_length=5, max_length=30)
     verdict = one.judge(pa.table(sides))
     assert verdict.kept.tolist() == [False, False, False, True, False]
     assert verdict.number.tolist() == [4, 31, 31, 30, 2]
     assert one.reason == "with a side under 5 or over 30 tokens"
-    assert kept(LengthLimit(None, 30), **sides) == [True, False, False, True, False]
-    assert kept(LengthLimit(5, None), **sides) == [False, True, True, True, False]
+    assert kept(chosen(max_length=30), **sides) == [True, False, False, True, False]
+    assert kept(chosen(min_length=5), **sides) == [False, True, True, True, False]
 
 
 @pytest.mark.parametrize(
@@ -104,10 +96,10 @@ def test_length_is_that_of_either_side():
     ],
 )
 def test_identical_sides(first, second, same):
-    assert kept(DifferentSides(), reference=[first], translation=[second]) == [not same]
+    assert kept(chosen(drop_identical=True), reference=[first], translation=[second]) == [not same]
     # Whatever stands around it, in a part of a larger array.
     table = pa.table({"reference": ["x", "", first, "", "y"], "translation": ["z", "q", second, "q", ""]})
-    assert DifferentSides().judge(table.slice(1, 3)).kept.tolist() == [True, not same, True]
+    assert chosen(drop_identical=True).judge(table.slice(1, 3)).kept.tolist() == [True, not same, True]
 
 
 @pytest.mark.slow
@@ -119,7 +111,7 @@ def test_identical_sides_are_those_whose_letters_are_equal(pairs):
         "translation": pa.array([second for _, second in pairs], pa.string()),
     }
     slow = [a != b for a, b in zip(*(letters(column).to_pylist() for column in columns.values()), strict=True)]
-    assert kept(DifferentSides(), **columns) == slow
+    assert kept(chosen(drop_identical=True), **columns) == slow
 
 
 BY_HAND = {
@@ -132,7 +124,7 @@ BY_HAND = {
 
 def kept_hypotheses(keep, columns, folder, seen, judged):
     table = pa.table(columns)
-    one = OneHypothesis(keep)
+    one = chosen(keep=keep)
     folder.mkdir()
     one.prepare(lambda: (table.slice(at, seen) for at in range(0, table.num_rows, seen)), folder)
     verdicts = [one.judge(table.slice(at, judged)) for at in range(0, table.num_rows, judged)]
@@ -170,7 +162,7 @@ def test_hypotheses_against_a_loop(tmp_path):
 
 
 def test_nothing_is_left_to_choose_from(tmp_path):
-    one = OneHypothesis("best")
+    one = chosen(keep="best")
     one.prepare(lambda: iter(()), tmp_path)
     assert not len(one.judge(pa.table(BY_HAND).slice(0, 0)).kept)
 
@@ -199,6 +191,12 @@ def judged(one, read):
     return np.concatenate([one.judge(table).kept for table in read()])
 
 
+def tenths_among(read):
+    """The tenth of each row, from 1, each of which has a filter."""
+    kept = [judged(chosen(tenths=str(tenth), by="score"), read) for tenth in range(1, 11)]
+    return np.array(kept).T.nonzero()[1] + 1
+
+
 def by_sorting(values, ids, parts=10):
     """The part of each row, from 1, by the definition."""
     order = np.lexsort((ids, values))
@@ -215,25 +213,25 @@ def test_tenths_are_those_of_sorting(kind):
     values = random.normal(0, 40, 997).clip(0 if np.dtype(kind).kind == "u" else -100, 100).astype(kind)
     ids = np.cumsum(random.integers(1, 5, len(values)))
     read = tables({"id": ids, "score": values}, 100)
-    found = np.array([judged(Tenths("score", [tenth]), read) for tenth in range(1, 11)]).T.nonzero()[1] + 1
+    found = (
+        np.array([judged(chosen(tenths=str(tenth), by="score"), read) for tenth in range(1, 11)]).T.nonzero()[1] + 1
+    )
     assert (found == by_sorting(values, ids)).all()
     assert np.bincount(found)[1:].tolist() == [100, 100, 100, 99, 100, 100, 99, 100, 100, 99]
 
 
 @settings(max_examples=30)
-@given(
-    st.lists(st.sampled_from([-1.5, -0.0, 0.0, 1e-40, 0.25, 3.0, float("inf")]), min_size=1, max_size=45),
-    st.integers(2, 12),
-)
-def test_equal_values_are_ranked_by_id(values, parts):
-    values = np.array(values, np.float32)
-    assert (parts_by_rank(values, parts) == by_sorting(values, np.arange(len(values)), parts)).all()
+@given(st.lists(st.sampled_from([-1.5, -0.0, 0.0, 1e-40, 0.25, 3.0, float("inf")]), min_size=1, max_size=45))
+def test_equal_values_are_ranked_by_id(values):
+    values, ids = np.array(values, np.float32), np.arange(len(values))
+    read = tables({"id": ids, "score": values}, 100)
+    assert (tenths_among(read) == by_sorting(values, ids)).all()
 
 
 def test_tenths_worked_by_hand():
     # Ranks: 0.1 (id 7), 0.5 (1), 0.5 (2), 0.5 (4), 0.9 (9): tenths 1, 3, 5, 7, 9.
     read = tables({"id": [1, 2, 4, 7, 9], "score": pa.array([0.5, 0.5, 0.5, 0.1, 0.9], pa.float32())}, 2)
-    tenths = Tenths("score", [5, 6, 9])
+    tenths = chosen(tenths="5-6,9", by="score")
     assert judged(tenths, read).tolist() == [False, True, False, False, True]
     assert tenths.reason == "outside tenths 5, 6, 9 of score"
     tenths.prepare(read, NOWHERE)
@@ -241,37 +239,37 @@ def test_tenths_worked_by_hand():
     assert verdict.number.tolist() == [0.5, 0.5]
 
 
-def test_no_rows():
-    assert not len(parts_by_rank(np.empty(0), 10))
-
-
 @pytest.mark.parametrize("rows", [1, 13, 500])
 def test_a_sample_is_exact_and_does_not_depend_on_files(rows):
     ids = np.arange(0, 1500, 3)
-    kept = judged(RandomSample(77, seed=5), tables({"id": ids}, rows))
+    kept = judged(chosen(sample=77, seed=5), tables({"id": ids}, rows))
     assert kept.sum() == 77
     assert ids[kept].tolist() == sample_ids(ids, 77, 5).tolist()
-    assert (judged(RandomSample(77, seed=6), tables({"id": ids}, rows)) != kept).any()
+    assert (judged(chosen(sample=77, seed=6), tables({"id": ids}, rows)) != kept).any()
 
 
 def test_a_sample_of_all_and_of_more(caplog):
     read = tables({"id": [4, 5, 9]}, 2)
-    assert judged(RandomSample(3, 0), read).all() and not caplog.records
-    assert judged(RandomSample(4, 0), read).all() and [each.levelname for each in caplog.records] == ["WARNING"]
+    assert judged(chosen(sample=3), read).all() and not caplog.records
+    assert judged(chosen(sample=4), read).all() and [each.levelname for each in caplog.records] == ["WARNING"]
+
+
+def tenths_of(text):
+    return chosen(tenths=text).identity["tenths"]
 
 
 def test_choices_of_tenths():
-    assert parse_tenths("9-10") == [9, 10]
-    assert parse_tenths(" 3, 1,5 - 6,5") == [1, 3, 5, 6]
+    assert tenths_of("9-10") == [9, 10]
+    assert tenths_of(" 3, 1,5 - 6,5") == [1, 3, 5, 6]
     for text in ("", "x", "0", "11", "5-3", "1-", "-2", "1.5", "²"):
         with refused("tenths"):
-            parse_tenths(text)
+            ReleaseFilter(tenths=text)
 
 
 @given(st.text("0123456789,- ", max_size=12))
 def test_any_choice_is_read_or_refused(text):
     try:
-        parts = parse_tenths(text)
+        parts = tenths_of(text)
     except InputError:
         return
     assert parts == sorted(set(parts)) and 1 <= parts[0] <= parts[-1] <= 10

@@ -8,9 +8,10 @@ import pytest
 from paranmt_hf import InputError, ReleaseFilter, select
 from paranmt_hf.corpus.reading.evaluation_sets import EvaluationSentences, read_sentences
 from paranmt_hf.corpus.scoring.mismatch_columns import MismatchReader
-from paranmt_hf.corpus.selection.paraphrased_items import COUNTED, ItemMeanings, NotParaphrased
+from paranmt_hf.corpus.selection.paraphrased_items import COUNTED, ItemMeanings
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.hub.repository import ASSETS
+from tests.corpus.selection.toys import chosen
 
 
 def sample():
@@ -56,9 +57,11 @@ def test_scores_and_items_equal_brute_force():
     assert scores[-2] == pytest.approx(1, abs=1e-5) and scores[-1] < 0.97
 
 
-def test_the_better_side_decides_in_tables_of_any_size():
+def test_the_better_side_decides_in_tables_of_any_size(tmp_path):
     items = ["a man is playing a guitar on stage .", "two dogs run over the green grass ."]
-    one = NotParaphrased(evaluation(items), NamedEncoder(), 0.6)
+    for name, item in zip("ab", items, strict=True):
+        (tmp_path / f"{name}.txt").write_text(f"{item}\n")
+    one = chosen(decontaminate=(str(tmp_path),), decontaminate_by=("meaning",), item_similarity=0.6)
     table = pa.table(
         {
             "reference": ["the parliament rejected the law .", "a man plays a guitar on a stage .", "hello there"],
@@ -67,7 +70,10 @@ def test_the_better_side_decides_in_tables_of_any_size():
     )
     verdict = one.judge(table)
     assert verdict.kept.tolist() == [False, False, True]
-    assert one.explain(table.slice(0, 2)) == [(items[1], "set1"), (items[0], "set0")]
+    assert one.explain(table.slice(0, 2)) == [
+        (items[1], f"{tmp_path.name}/b.txt"),
+        (items[0], f"{tmp_path.name}/a.txt"),
+    ]
     pieces = [one.judge(table.slice(row, 1)).number[0] for row in range(3)]
     np.testing.assert_allclose(pieces, verdict.number, atol=1e-5)
 
@@ -108,6 +114,7 @@ def test_select_reports_items_and_sets(made, tmp_path):
     assert {(row["item"], row["item_set"]) for row in others} == {(item, "sets/items.txt")}
 
 
-def test_an_encoder_of_another_language():
+def test_an_encoder_of_another_language(tmp_path):
+    (tmp_path / "a.txt").write_text("wir fahren nach Bremen\n")
     with pytest.raises(InputError):
-        NotParaphrased(evaluation(["wir fahren nach Bremen"]), NamedEncoder(), language="de")
+        chosen("de", decontaminate=(str(tmp_path),), decontaminate_by=("meaning",))

@@ -242,20 +242,20 @@ def test_encoders_of_others_are_refused(tmp_path):
         export_encoder(tmp_path / "in", tmp_path / "out", format="static")
 
 
-class TestOut:
-    def test_taken(self, sources, tmp_path):
-        (tmp_path / "out").mkdir()
-        (tmp_path / "out" / "file").touch()
-        for out in (tmp_path / "out", tmp_path / "out" / "file"):
-            with refused("out", path=out):
-                export_encoder(sources / "word", out)
+def test_a_place_that_is_taken(sources, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "file").touch()
+    for out in (tmp_path / "out", tmp_path / "out" / "file"):
+        with refused("out", path=out):
+            export_encoder(sources / "word", out)
 
-    def test_wrong_vectors_are_not_written(self, sources, tmp_path, monkeypatch):
-        wrong = lambda folder: lambda sentences: np.ones((len(sentences), 4))  # noqa: E731
-        monkeypatch.setattr(FORMATS["static"], "read", wrong)
-        with pytest.raises(RuntimeError):
-            export_encoder(sources / "word", tmp_path / "out")
-        assert not list(tmp_path.iterdir())
+
+def test_wrong_vectors_are_not_written(sources, tmp_path, monkeypatch):
+    wrong = lambda folder: lambda sentences: np.ones((len(sentences), 4))  # noqa: E731
+    monkeypatch.setattr(FORMATS["static"], "read", wrong)
+    with pytest.raises(RuntimeError):
+        export_encoder(sources / "word", tmp_path / "out")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow
@@ -289,17 +289,14 @@ def test_a_full_disk_is_told_with_the_folder(sources, tmp_path, format):
     assert not list(tmp_path.iterdir())
 
 
-class TestMissingPackages:
-    def test_writing_onnx(self, sources, tmp_path, monkeypatch):
-        monkeypatch.setattr("paranmt_hf.util.optional.available", lambda package: False)
-        with refused():
-            export_encoder(sources / "word", tmp_path / "out", format="onnx")
-
-    def test_checking(self, sources, tmp_path, monkeypatch):
-        monkeypatch.setattr("paranmt_hf.encoders.export.formats.available", lambda package: False)
-        made = export_encoder(sources / "trigram", tmp_path / "out", format="model2vec")
-        assert "not compared" in made.summary()
-        assert (tmp_path / "out" / "config.json").is_file()
+def test_missing_packages(sources, tmp_path, without):
+    without("onnx")
+    without("model2vec")
+    with refused():
+        export_encoder(sources / "word", tmp_path / "out", format="onnx")
+    made = export_encoder(sources / "trigram", tmp_path / "out", format="model2vec")
+    assert "not compared" in made.summary()
+    assert (tmp_path / "out" / "config.json").is_file()
 
 
 def test_a_family_that_no_library_holds(sources, tmp_path):
