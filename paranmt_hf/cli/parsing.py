@@ -110,14 +110,16 @@ def _boxes(command: Command, file_values: Mapping[str, Any], brief: bool) -> Ite
             yield title, made
         else:
             yield "own", Annotated[_dataclass("own", options), tyro.conf.arg(name="")]
-    general = [_general_field("json", Path | None, "Write the result into this file; - prints it.", "FILE")]
+    general: list[TyroField] = []
+    if command.writes_json:
+        general.append(_general_field("json", Path | None, "Write the result into this file; - prints it.", "FILE"))
     config = "Options from a YAML file or from the record of a result; the command line replaces them."
     general += [
         _general_field("config", Path | None, config, "FILE"),
         _general_field("debug", bool, "Show the traceback of an error."),
         _general_field("help_all", bool, "Show this help with all options."),
     ]
-    yield "general", _dataclass("general", general if command.writes_json else general[1:])
+    yield "general", _dataclass("general", general)
 
 
 def _dataclass(name: str, options: Sequence[tuple[str, Any] | TyroField]) -> Any:  # noqa: ANN401 - a class without a static type

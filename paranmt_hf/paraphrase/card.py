@@ -13,6 +13,7 @@ from paranmt_hf.hub.cards import render
 from paranmt_hf.hub.languages import LANGUAGES
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import About
+from paranmt_hf.paraphrase.measures import noisy_examples
 from paranmt_hf.paraphrase.record import ParaphraserRecord
 from paranmt_hf.paraphrase.templates import CODE, LSTM_TYPE
 from paranmt_hf.text.word_rules import ENGLISH
@@ -70,10 +71,7 @@ def shown_figures(evaluations: Sequence[Results]) -> str:
             blocks.append(code(command))
         blocks.append(results.markdown())
         if results.kind == "canonical":
-            rows = []
-            for each in results.examples[:3]:
-                outputs = next(iter(each["outputs"].values())) or [each["source"]]
-                rows.append([escape(text) for text in (each["source"], outputs[0], each["references"][0])])
+            rows = [list(map(escape, texts)) for texts in noisy_examples(results, 3)]
             blocks.append(markdown_table(["noisy", "output", "clean"], rows, left=(0, 1, 2)))
     return "\n\n".join(blocks)
 

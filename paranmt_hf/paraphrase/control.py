@@ -45,18 +45,30 @@ class KnownTrees:
         return [read_tree(self.of[each]) if each in self.of else next(parsed) for each in sentences]
 
 
-def measure_control(folder: Path, text: TrainingPairs, parser: str | None) -> ControlFigures | None:
+def installed_parser(parser: str | None) -> Parser | None:
+    """Open the parser of the training by its name with its version; None if it is not known or not installed."""
+    name = next((name for name in NAMED_PARSERS if (parser or "").startswith(name)), None)
+    if name is None:
+        return None
+    try:
+        return open_parser(name)
+    except InputError as error:
+        logger.warning(f"paraphrases are not parsed, so it is not known whether they have their templates: {error}")
+        return None
+
+
+def measure_control(folder: Path, text: TrainingPairs, parser: Parser | None) -> ControlFigures | None:
     """Paraphrase held-out sentences after the five most frequent templates, and measure how many have the template.
 
     Args:
         folder: Folder of the network, as users load it.
         text: Training pairs, some of which are held out.
-        parser: Name of the parser that made the trees of the pairs; None if that is not known.
+        parser: The parser that made the trees of the pairs; without it fewer figures are measured.
 
     Returns:
         The figures; None if no sentence is held out, or no paraphrase is generated.
     """
-    known = KnownTrees(held_out_trees(text), _opened(parser))
+    known = KnownTrees(held_out_trees(text), parser)
     if not known.of:
         return None
     # A copy is a right answer if the sentence has the requested template already.
@@ -97,15 +109,3 @@ def held_out_trees(text: TrainingPairs, most: int = 100) -> dict[str, str]:
             if len(found) == most:
                 return found
     return found
-
-
-def _opened(parser: str | None) -> Parser | None:
-    """Open the parser with a name that a training recorded; None if it is not known or not installed."""
-    name = next((name for name in NAMED_PARSERS if (parser or "").startswith(name)), None)
-    if name is None:
-        return None
-    try:
-        return open_parser(name)
-    except InputError as error:
-        logger.warning(f"paraphrases are not parsed, so it is not known whether they have their templates: {error}")
-        return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import time
 from collections import Counter
@@ -15,9 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.pairs import SIDES, Pairs, PairSelection
-from paranmt_hf.corpus.reading.tables import text_rows
 from paranmt_hf.corpus.statistics.draws import text_numbers
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
@@ -32,15 +29,15 @@ from paranmt_hf.paraphrase.measures import (
     Measures,
     NormalisationMeasures,
     ParaphraseMeasures,
+    noisy_examples,
 )
 from paranmt_hf.paraphrase.noise import KINDS, add_noise
-from paranmt_hf.paraphrase.paraphrase_file import PARAPHRASE_SUFFIXES
+from paranmt_hf.paraphrase.paraphrase_file import is_paraphrase_file, read_paraphrases
 from paranmt_hf.paraphrase.record import ParaphraserRecord
 from paranmt_hf.util.files import checksum, listed, source_name
 from paranmt_hf.util.markers import Advanced, Group, Prefixed, Range, Share, Without
 from paranmt_hf.util.optional import versions
 from paranmt_hf.util.settings import Settings, is_given, option_words
-from paranmt_hf.util.wording import brief
 from paranmt_hf.version import __version__
 
 DECODINGS = (
@@ -57,7 +54,6 @@ COMPARED = (
     *("groups", "diversity", "sample", "temperature", "top_p"),
     *("order", "max_mutual_overlap", "has_template", "trees", "keep_copies"),
 )
-OUTPUT_COLUMNS = ("source", "paraphrase", "rank")
 
 
 @dataclass(frozen=True)
@@ -115,7 +111,7 @@ def evaluate_paraphrases(
     common, encoder = decoding or ParaphraseConfig(), NamedEncoder.of(scorer)
     if not models:
         raise InputError("name a paraphraser, or a file that `paranmt paraphrase text` wrote", option="models")
-    located = {str(name): None if is_outputs(name) else locate_paraphraser(name) for name in models}
+    located = {str(name): None if is_paraphrase_file(name) else locate_paraphraser(name) for name in models}
     paraphrasers = [model for model in located.values() if model is not None]
     if sentences.noise is not None and len(paraphrasers) < len(located):
         raise InputError("noisy sentences are given to models; leave out the files of paraphrases", option="noise")
@@ -136,7 +132,7 @@ def evaluate_paraphrases(
         "pairs": asdict(selection),
         "decoding": asdict(common),
         "variants": measures.settings,
-        "command": _command(models, items, sentences, common, selection, compare),
+        "command": _command(models, data, columns, sentences, compare, common, selection, scorer),
     }
     results = []
     for name, model in located.items():
@@ -229,38 +225,6 @@ def _noisy_items(name: str, references: Sequence[str], rate: float, seed: int) -
     return EvaluationItems(name, [*noisy, *clean], [[each] for each in clean] * 2, about)
 
 
-def is_outputs(name: str | Path) -> bool:
-    """Whether a path is a file of paraphrases rather than a model."""
-    path = Path(name).expanduser()
-    return path.is_file() or (path.suffix.lower() in PARAPHRASE_SUFFIXES and not path.is_dir())
-
-
-def read_outputs(path: Path) -> dict[str, list[str]]:
-    """Read the paraphrases of each sentence, the best first.
-
-    The file has the columns `source`, `paraphrase` and `rank`, from 1 (0 if a sentence has none).
-    """
-    table = open_table(path, OUTPUT_COLUMNS)
-    if missing := [name for name in OUTPUT_COLUMNS if name not in table.names]:
-        raise InputError(
-            f"{path} has no column {', '.join(missing)}; expected a file that `paranmt paraphrase text` wrote",
-            option="models",
-            path=path,
-        )
-    found: dict[str, list[tuple[int, str]]] = {}
-    for place, (source, paraphrase, rank) in text_rows(table, OUTPUT_COLUMNS, ["rank"]):
-        if not re.fullmatch(r"\d*(\.0)?", rank):
-            raise InputError(
-                f"{place}: expected a whole number in column 'rank', found {brief(rank)}", path=path, option="models"
-            )
-        if source:
-            own = found.setdefault(source, [])
-            if paraphrase and float(rank or 0):
-                own.append((int(float(rank)), paraphrase))
-    # A sentence that is in the input twice has the same paraphrases twice.
-    return {source: list(dict.fromkeys(text for _, text in sorted(own))) for source, own in found.items()}
-
-
 @dataclass
 class Outputs:
     """What a model or a file gives for sentences.
@@ -282,7 +246,7 @@ class Outputs:
 
 def file_outputs(path: Path, items: EvaluationItems | None) -> Outputs:
     """Outputs of a file for the sentences that it shares with `items`; with None for all of its sentences."""
-    found = read_outputs(path)
+    found = read_paraphrases(path)
     if items is None:
         items = EvaluationItems(path.name, list(found), [[] for _ in found])
     shared = [row for row, source in enumerate(items.sources) if source in found]
@@ -365,25 +329,27 @@ def together(results: Sequence[Results]) -> str:
 def examples_of_noise(results: Sequence[Results]) -> str:
     """Format some noisy sentences with the outputs of the first model's first decoding."""
     blocks = []
-    for each in results[0].examples[:5]:
-        outputs = next(iter(each["outputs"].values())) or [each["source"]]
-        blocks.append(f"  noisy   {each['source']}\n  output  {outputs[0]}\n  clean   {each['references'][0]}")
+    for noisy, output, clean in noisy_examples(results[0], 5):
+        blocks.append(f"  noisy   {noisy}\n  output  {output}\n  clean   {clean}")
     return "\n\n".join(blocks)
 
 
 def _command(
     models: Sequence[str | Path],
-    items: EvaluationItems | None,
+    data: Sequence[str | Path],
+    columns: Mapping[str, str] | None,
     sentences: MeasuredSentences,
+    compare: Sequence[str],
     decoding: ParaphraseConfig,
     selection: PairSelection,
-    compare: Sequence[str],
+    scorer: str | Path | None,
 ) -> str | None:
     """Format the command, with paths shortened to names; None if a setting is none of the command line."""
-    names = [Path(name).name if is_outputs(name) else plain_name(str(name)) for name in models]
-    words = ["paranmt", "paraphrase", "evaluate", *names]
-    if items is not None:
-        words += ["--data", *items.name.split(", ")]
+    words = ["paranmt", "paraphrase", "evaluate", *map(source_name, models)]
+    if data:
+        words += ["--data", *map(source_name, data)]
+    if columns:
+        words += ["--columns", ",".join(f"{name}={theirs}" for name, theirs in columns.items())]
     words += option_words(sentences)
     settings: Settings
     for group, settings in (("decoding", decoding), ("selection", selection)):
@@ -394,4 +360,6 @@ def _command(
             words += [f"--{group}", ",".join(f"{name}={getattr(settings, name)}" for name in given)]
     if compare:
         words += ["--compare", *compare]
+    if scorer is not None:
+        words += ["--scorer", source_name(scorer)]
     return shlex.join(words)

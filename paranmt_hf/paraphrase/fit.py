@@ -5,19 +5,17 @@ from __future__ import annotations
 import logging
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-
-import pyarrow as pa
 
 from paranmt_hf.corpus.parsing.trees import template_of
 from paranmt_hf.corpus.translation.translator import resolve_device
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.paraphrase.card import card_values, paraphraser_card
-from paranmt_hf.paraphrase.control import measure_control
+from paranmt_hf.paraphrase.control import installed_parser, measure_control
 from paranmt_hf.paraphrase.models import EncoderDecoder, ParaphraserModels, new_models, read_models
 from paranmt_hf.paraphrase.record import (
     ParaphraserRecord,
@@ -104,7 +102,7 @@ def make_paraphraser(
             templates=len(templates),
             tree_tokens=len(first.own.tokenizer),
             course=courses[first.name],
-            control=measure_control(folder, text, inputs.get("parser")),
+            control=measure_control(folder, text, installed_parser(inputs.get("parser"))),
         )
     summary = summaries[main.name]
     record = ParaphraserRecord(
@@ -167,12 +165,8 @@ def _cut(text: TrainingPairs, task: ModelToTrain, folder: Path) -> PieceSummary:
     if task.own.controls is not None:
         cuts["control"] = task.own.cut_controls
 
-    def columns() -> Iterator[tuple[pa.ChunkedArray, ...]]:
-        for table in text.tables(f"cut {task.name}"):
-            yield tuple(table[name] for name in task.columns)
-
     summary = write_pieces(
-        columns(),
+        (table.select(task.columns).columns for table in text.tables(f"cut {task.name}")),
         folder,
         cuts,
         longest=task.longest,

@@ -14,7 +14,7 @@ from paranmt_hf.corpus.scoring.mismatch_columns import MismatchReader
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.baselines import Meteor
-from paranmt_hf.evaluation.results import Row
+from paranmt_hf.evaluation.results import Results, Row
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.text.definitions import words
 from paranmt_hf.util.optional import require
@@ -177,6 +177,15 @@ class NormalisationMeasures:
 
 
 Measures = ParaphraseMeasures | NormalisationMeasures
+
+
+def noisy_examples(results: Results, count: int) -> list[tuple[str, str, str]]:
+    """The first noisy sentences of an evaluation, their outputs by the first decoding, and the clean sentences."""
+    found = []
+    for each in results.examples[:count]:
+        outputs = next(iter(each["outputs"].values()))
+        found.append((each["source"], outputs[0] if outputs else each["source"], each["references"][0]))
+    return found
 
 
 def corpus_bleu(sentences: Sequence[str], references: Sequence[Sequence[str]]) -> float:

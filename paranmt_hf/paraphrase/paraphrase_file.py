@@ -1,4 +1,4 @@
-"""Paraphrase the sentences of a file in shards, which continue after a kill; the stage and the writer of files."""
+"""Files of paraphrases: made of the sentences of a file in shards, which continue after a kill; written and read."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, Work, cut_into_shards
 from paranmt_hf.corpus.jobs.stages import by_windows
+from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.readers import Reader
 from paranmt_hf.corpus.reading.sentences import all_lines, open_sentences
+from paranmt_hf.corpus.reading.tables import text_rows
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import check_name, locate
@@ -31,7 +33,7 @@ from paranmt_hf.util.files import result_file
 from paranmt_hf.util.markers import Advanced, Group
 from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run
-from paranmt_hf.util.wording import counted
+from paranmt_hf.util.wording import brief, counted
 from paranmt_hf.util.work import work_folder
 
 PARAPHRASE_SUFFIXES = (".parquet", ".jsonl", ".tsv")
@@ -244,30 +246,53 @@ class ParaphraseStage:
             paraphraser = Paraphraser(files, self.config, scorer=scorer, syntax=trees, templates=templates)
 
         def paraphrased(window: pa.Table) -> tuple[pa.Table, Counter[str]]:
-            found = paraphrase_table(window, paraphraser, self.schema)
+            rows: list[dict[str, Any]] = []
+            # A source is null if it is not UTF-8.
+            indices, sources = window["index"].to_pylist(), window["source"].to_pylist()
+            for index, source, result in zip(indices, sources, paraphraser.paraphrase(sources), strict=True):
+                for rank, each in enumerate(result.paraphrases, 1):
+                    rows.append({"index": index, "source": source, "paraphrase": each.text, "rank": rank})
+                    rows[-1] |= {"template": each.template, "score": each.score}
+                if not result.paraphrases:
+                    rows.append({"index": index, "source": source, "rank": 0, "note": result.note})
+            found = pa.Table.from_pylist(rows, self.schema)
             return found, Counter(found["note"].drop_null().to_pylist())
 
         # Rows that are sorted by length together: enough for equal lengths, few enough for progress to move.
         return by_windows(500, paraphrased)
 
 
-def paraphrase_table(table: pa.Table, paraphraser: Any, schema: pa.Schema) -> pa.Table:  # noqa: ANN401
-    """Paraphrase the sentences of a table with `index` and `source` (null if it is not UTF-8).
+def is_paraphrase_file(name: str | Path) -> bool:
+    """Whether a path is a file of paraphrases rather than a model."""
+    path = Path(name).expanduser()
+    return path.is_file() or (path.suffix.lower() in PARAPHRASE_SUFFIXES and not path.is_dir())
 
-    Returns a table of `schema` in the order of the input, the paraphrases of a sentence in the order of the
-    paraphraser.
+
+def read_paraphrases(path: Path) -> dict[str, list[str]]:
+    """Read the paraphrases of each sentence, the best first.
+
+    The file has the columns `source`, `paraphrase` and `rank`, from 1 (0 if a sentence has none).
     """
-    sources = table["source"].to_pylist()
-    rows: list[dict[str, Any]] = []
-    for index, source, result in zip(
-        table["index"].to_pylist(), sources, paraphraser.paraphrase(sources), strict=True
-    ):
-        for rank, each in enumerate(result.paraphrases, 1):
-            rows.append({"index": index, "source": source, "paraphrase": each.text, "rank": rank})
-            rows[-1] |= {"template": each.template, "score": each.score}
-        if not result.paraphrases:
-            rows.append({"index": index, "source": source, "rank": 0, "note": result.note})
-    return pa.Table.from_pylist(rows, schema)
+    columns = ("source", "paraphrase", "rank")
+    table = open_table(path, columns)
+    if missing := [name for name in columns if name not in table.names]:
+        raise InputError(
+            f"{path} has no column {', '.join(missing)}; expected a file that `paranmt paraphrase text` wrote",
+            option="models",
+            path=path,
+        )
+    found: dict[str, list[tuple[int, str]]] = {}
+    for place, (source, paraphrase, rank) in text_rows(table, columns, ["rank"]):
+        if not re.fullmatch(r"\d*(\.0)?", rank):
+            raise InputError(
+                f"{place}: expected a whole number in column 'rank', found {brief(rank)}", path=path, option="models"
+            )
+        if source:
+            own = found.setdefault(source, [])
+            if paraphrase and float(rank or 0):
+                own.append((int(float(rank)), paraphrase))
+    # A sentence that is in the input twice has the same paraphrases twice.
+    return {source: list(dict.fromkeys(text for _, text in sorted(own))) for source, own in found.items()}
 
 
 class TableWriter:

@@ -191,7 +191,7 @@ def _mapped(path: Path, kind: type) -> np.ndarray:
 
 
 def write_pieces(
-    tables: Iterable[tuple[pa.ChunkedArray, ...]],
+    tables: Iterable[Sequence[pa.ChunkedArray]],
     folder: Path,
     cuts: Mapping[str, Cut],
     *,

@@ -94,11 +94,6 @@ class ConversionRecord(Record):
     ngrams: int
     unreachable: int
 
-    @property
-    def license(self) -> str:
-        """The licence of the model."""
-        return self.settings.license
-
 
 class Converted(EncoderResult[ConversionRecord]):
     """The result of `paranmt encoder convert`: an encoder."""
@@ -232,7 +227,7 @@ def converted_values(conversion: ConversionRecord, folder: Path) -> dict[str, An
         "commands": [_command(conversion)],
         # The file does not say in which language its text was.
         "languages": [],
-        "license": conversion.license,
+        "license": conversion.settings.license,
         "limits": FAMILIES["word" if conversion.order == 1 else "sent2vec"].limits,
         "options": " ".join(f"-{option} {conversion.trained[option]}" for option in options),
     }

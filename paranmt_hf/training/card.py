@@ -208,10 +208,10 @@ def write_model_card(folder: Path, name: str, own: Mapping[str, Any]) -> None:
 
 def folder_card(folder: Path, name: str, own: Mapping[str, Any]) -> str:
     """Render the card in the folder of an encoder; equal runs have equal cards, so it shows no times."""
-    values = encoder_values(own, name, folder)
-    if "history" in values["record"]:
-        values["record"]["history"]["seconds"] = None
-    return encoder_card(values)
+    record = own["record"]
+    if "history" in record:
+        record = {**record, "history": {**record["history"], "seconds": None}}
+    return encoder_card(encoder_values({**own, "record": record}, name, folder))
 
 
 def sources(training: TrainingRecord) -> list[str]:

@@ -82,15 +82,16 @@ def _plan(
             "belong together",
             path=folder,
         )
-    about = about.required(getattr(record, "license", None))
+    own = own_values(record, folder)
+    about = about.required(own.get("license"))
     figures = results_of_weights(results, folder) if results else []
     files = encoder_files(folder)
     if (entries := eval_results(figures[0] if figures else None)) is not None:
         files[RESULTS_FILE] = entries.encode()
 
     def values(repository: str) -> dict[str, Any]:
-        own, name = own_values(record, folder), repository.split("/")[1]
-        return {**encoder_values(own, name, folder, about, figures), "repository": repository}
+        found = encoder_values(own, repository.split("/")[1], folder, about, figures)
+        return {**found, "repository": repository}
 
     missing = []
     if not figures:
@@ -104,7 +105,7 @@ def _plan(
     return PublishPlan(
         files,
         lambda repository: encoder_card(values(repository)),
-        folder_card(folder, folder.resolve().name, own_values(record, folder)),
+        folder_card(folder, folder.resolve().name, own),
         f"Encoder {folder.resolve().name}",
         missing,
         verify=partial(_verify, folder, encoder),

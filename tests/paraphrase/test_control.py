@@ -31,8 +31,8 @@ def text_of(pairs, config, **settings):  # noqa: F811
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("parser", ["link-grammar 5.12", "my own", None])
-def test_control_is_measured_by_parsing_paraphrases(trained, pairs, trees, tmp_path, monkeypatch, parser):  # noqa: F811
+@pytest.mark.parametrize("installed", [True, False])
+def test_control_is_measured_by_parsing_paraphrases(trained, pairs, trees, installed):  # noqa: F811
     # A parser that gives every third sentence the tree of a question.
     known = dict(line.split("\t") for line in trees.read_text().splitlines())
     known |= dict.fromkeys(list(known)[::3], WAYS[2][1])
@@ -52,9 +52,7 @@ def test_control_is_measured_by_parsing_paraphrases(trained, pairs, trees, tmp_p
                 read_tree({**known, **sources}[each]) if each in {**known, **sources} else None for each in sentences
             ]
 
-    monkeypatch.setattr(control, "open_parser", lambda name: Odd())
-    text = text_of(pairs, SMALL)
-    figures = control.measure_control(trained.folder, text, parser)
+    figures = control.measure_control(trained.folder, text_of(pairs, SMALL), Odd() if installed else None)
     paraphraser = Paraphraser.from_pretrained(trained.folder, parser=Own(), scorer=None, keep_copies=True)
     made = {each: paraphraser(list(sources), templates=[each], has_template=False) for each in TEMPLATES}
     texts = {
@@ -62,7 +60,7 @@ def test_control_is_measured_by_parsing_paraphrases(trained, pairs, trees, tmp_p
     }
     assert figures.paraphrases == len(texts) > 30
     assert figures.distinct == pytest.approx(len({(source, text) for (source, _), text in texts.items()}) / len(texts))
-    if parser != "link-grammar 5.12":
+    if not installed:
         assert (figures.template_match, figures.other_template_match, figures.found) == (None, None, None)
         return
     searched = {each: paraphraser(list(sources), templates=[each], keep_copies=False) for each in TEMPLATES}
@@ -125,6 +123,12 @@ def test_pairs_of_one_template_are_left_out(pairs):  # noqa: F811
     different = [one != other for one, other in zip(*templates, strict=True)]
     assert left["target"].to_pylist() == table["reference"].filter(pa.array(different)).to_pylist()
     assert text.dropped["same_template"] == 300 - sum(different) > 50
+
+
+def test_a_parser_that_is_not_known_or_not_installed_is_not_opened(monkeypatch, caplog):
+    monkeypatch.setenv("PATH", "")
+    assert [control.installed_parser(name) for name in ("my own", None)] == [None, None] and not caplog.messages
+    assert control.installed_parser("link-grammar 5.12") is None and "are not parsed" in caplog.text
 
 
 def test_without_held_out_pairs_nothing_is_measured(trained, pairs):  # noqa: F811

@@ -1,5 +1,6 @@
 """evaluate_paraphrases(): models, files, decodings, noisy sentences, what is refused."""
 
+import shlex
 from dataclasses import replace
 
 import numpy as np
@@ -20,9 +21,9 @@ from paranmt_hf.corpus.reading.pairs import Pairs
 from paranmt_hf.evaluation.results import read_results
 from paranmt_hf.paraphrase.card import shown_figures
 from paranmt_hf.paraphrase.config import read_decodings
-from paranmt_hf.paraphrase.evaluate import DECODINGS, MeasuredSentences, evaluate_paraphrases, read_outputs, together
+from paranmt_hf.paraphrase.evaluate import DECODINGS, MeasuredSentences, evaluate_paraphrases, together
 from paranmt_hf.paraphrase.noise import add_noise
-from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
+from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file, read_paraphrases
 from paranmt_hf.paraphrase.training_data import TrainingPairs, held_out_keys
 from tests.paraphrase.paraphraser_toys import LOCAL, SMALL
 from tests.refused import refused
@@ -147,10 +148,18 @@ def test_noise_is_added_to_references(model, pairs):
     assert "--items 9 --noise 0.4" in found.settings["command"]
 
 
-def test_a_command_that_would_be_refused_is_not_shown(model, pairs):
-    (found,) = measured(model, pairs, (), decoding=replace(SHORT, order="score"), items=2, noise=0.9)
-    assert found.settings["command"] is None
-    assert shown_figures([found]).startswith("| Decoding")
+def test_the_command_of_a_card_runs_or_is_not_shown(model, pairs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model").symlink_to(model)
+    pq.write_table(pq.read_table(pairs).rename_columns(["one", "two", "para_score"]), "other.parquet")
+    given = {"data": "other.parquet", "columns": {"reference": "one", "translation": "two"}, "scorer": "small"}
+    given["sentences"] = MeasuredSentences(items=2, noise=0.9)
+    (found,) = evaluate_paraphrases("model", decoding=SHORT, **given).results
+    assert main([*shlex.split(found.settings["command"])[1:], "--json", "figures.json"]) == 0
+    (again,) = read_results("figures.json")
+    assert (again.settings, again.data) == (found.settings, found.data)
+    (found,) = evaluate_paraphrases("model", decoding=replace(SHORT, order="score"), **given).results
+    assert found.settings["command"] is None and shown_figures([found]).startswith("| Decoding")
 
 
 def test_noisy_and_clean_sentences_of_a_file(model, tmp_path):
@@ -226,9 +235,9 @@ LINE = b'{"source":"a dog","rank":1,"paraphrase":"dogs"}\n'
 
 def test_files_of_paraphrases_of_any_format(tmp_path):
     (tmp_path / "a.jsonl").write_bytes(LINE.replace(b"1", b"2").replace(b"dogs", b"hounds") + LINE)
-    assert read_outputs(tmp_path / "a.jsonl") == {"a dog": ["dogs", "hounds"]}
+    assert read_paraphrases(tmp_path / "a.jsonl") == {"a dog": ["dogs", "hounds"]}
     (tmp_path / "a.csv").write_text("source,rank,paraphrase\na dog,1,dogs\na cat,0,\n")
-    assert read_outputs(tmp_path / "a.csv") == {"a dog": ["dogs"], "a cat": []}
+    assert read_paraphrases(tmp_path / "a.csv") == {"a dog": ["dogs"], "a cat": []}
 
 
 @pytest.mark.parametrize(
@@ -247,4 +256,4 @@ def test_values_that_are_no_paraphrases(tmp_path, old, new, option):
     path = tmp_path / "a.jsonl"
     path.write_bytes(LINE.replace(old, new))
     with refused(option, path=path):
-        read_outputs(path)
+        read_paraphrases(path)

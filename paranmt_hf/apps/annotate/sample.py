@@ -215,16 +215,15 @@ def draw_sample(
         settings: Settings for the record.
     """
     folder = files[0].parent
-    check_columns(files)
-    pairs = _read_scores(files)
-    known = ~np.isnan(pairs.scores)
+    numbers, scores, overlaps = _read_columns(files)
+    known = ~np.isnan(scores)
     if not known.any():
         raise InputError(f"{folder}: none of {len(known):,} pairs has a paraphrase score; `paranmt score` computes it")
     if config.quantiles is None:
         ranges = given_ranges(config.ranges)
     else:
-        ranges = equal_ranges(pairs.scores[known], config.quantiles)
-    found = range_of(pairs.scores, ranges)
+        ranges = equal_ranges(scores[known], config.quantiles)
+    found = range_of(scores, ranges)
     summaries = []
     drawn = []
     for index, part in enumerate(ranges):
@@ -232,15 +231,15 @@ def draw_sample(
         if not len(rows):
             raise InputError(
                 f"{folder} has no pair whose score is in the range {part.label} (its scores are from "
-                f"{np.nanmin(pairs.scores):.4g} to {np.nanmax(pairs.scores):.4g}); give other `ranges`, or a number"
+                f"{np.nanmin(scores):.4g} to {np.nanmax(scores):.4g}); give other `ranges`, or a number"
             )
-        summaries.append(_summary(part, pairs.overlaps[rows]))
-        order = np.argsort(lottery(pairs.numbers[rows], config.seed), kind="stable")
+        summaries.append(_summary(part, overlaps[rows]))
+        order = np.argsort(lottery(numbers[rows], config.seed), kind="stable")
         drawn.append(rows[order[: config.per_range]])
     # The pairs are ordered by another draw. The numbers of the first draw would reveal the ranges: in a range with
     # many pairs, the smallest numbers, which are sampled, are smaller.
     rows = np.sort(np.concatenate(drawn))
-    rows = rows[np.argsort(lottery(pairs.numbers[rows], config.seed + 1), kind="stable")]
+    rows = rows[np.argsort(lottery(numbers[rows], config.seed + 1), kind="stable")]
     return AnnotationSample(
         settings=settings,
         corpus=corpus,
@@ -252,8 +251,12 @@ def draw_sample(
     )
 
 
-def check_columns(files: Sequence[Path]) -> None:
-    """Reject Parquet files without the columns that a sample needs."""
+def _read_columns(files: Sequence[Path]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Read three columns of all pairs, each of shape [row], with NaN for null, from files that must have all columns.
+
+    Returns:
+        The number that identifies a pair in random draws; its paraphrase score and its trigram overlap, float32.
+    """
     for path in files:
         names = read_schema(path).names
         missing = [name for name in (*SCORES, *TEXT) if name not in names]
@@ -261,18 +264,6 @@ def check_columns(files: Sequence[Path]) -> None:
             raise InputError(
                 f"{path} has no column {', '.join(missing)}; `paranmt import` makes a corpus that has all of them"
             )
-
-
-@dataclass(frozen=True)
-class _ScoredPairs:
-    """Columns of all pairs of a corpus, each of shape [row], with NaN for null."""
-
-    numbers: np.ndarray  # Number that identifies the pair in random draws
-    scores: np.ndarray  # Paraphrase score, float32
-    overlaps: np.ndarray  # Trigram overlap, float32
-
-
-def _read_scores(files: Sequence[Path]) -> _ScoredPairs:
     columns = [*key_columns(pq.read_schema(files[0]).names), *SCORES]
     numbers, scores, overlaps = [], [], []
     total = sum(pq.read_metadata(path).num_rows for path in files)
@@ -281,7 +272,7 @@ def _read_scores(files: Sequence[Path]) -> _ScoredPairs:
             numbers.append(row_numbers(table))
             scores.append(table["para_score"].cast(pa.float32()).to_numpy(zero_copy_only=False))
             overlaps.append(table["trigram_overlap"].cast(pa.float32()).to_numpy(zero_copy_only=False))
-    return _ScoredPairs(np.concatenate(numbers), np.concatenate(scores), np.concatenate(overlaps))
+    return np.concatenate(numbers), np.concatenate(scores), np.concatenate(overlaps)
 
 
 def _summary(part: ScoreRange, overlaps: np.ndarray) -> RangeSummary:

@@ -23,7 +23,6 @@ from paranmt_hf.util.optional import available
 from paranmt_hf.util.settings import Settings
 from paranmt_hf.util.wording import counted
 
-Backend = Literal["auto", "transformers", "ctranslate2"]
 Engine = Literal["ctranslate2", "transformers"]
 Dtype = Literal["auto", "float32", "float16", "bfloat16", "int8"]
 
@@ -61,7 +60,7 @@ class TranslatorConfig(Settings):
 
     name: str
     revision: Annotated[str | None, Advanced] = None
-    backend: Annotated[Backend, Advanced] = "auto"
+    backend: Annotated[Literal["auto", "transformers", "ctranslate2"], Advanced] = "auto"
     beam: Beams = 12
     hypotheses: Beams = 1
     beam_groups: Annotated[Beams, Advanced] = 1

@@ -6,11 +6,12 @@ import pyarrow.parquet as pq
 import pytest
 from starlette.testclient import TestClient
 
-from paranmt_hf import InputError
-from paranmt_hf.apps.explore.explore import FILES, _report_neighbours, explore, explore_app, summary_of, write_report
+from paranmt_hf import InputError, ReleaseConfig
+from paranmt_hf.apps.explore.explore import FILES, _report_neighbours, explore, explore_app, write_report
 from paranmt_hf.apps.explore.explorer import Explorer
 from paranmt_hf.corpus.release.release import read_record, release_files
 from tests.refused import refused
+from tests.toys import scored_release
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,8 @@ def test_the_page_and_its_files(client):
 
 def test_the_command_for_a_folder_with_a_blank(made):
     with Explorer(made) as explorer:
-        assert summary_of(explorer, "my corpus")["command"] == "paranmt select 'my corpus' --out selected"
+        summary = TestClient(explore_app(explorer, folder="my corpus", neighbours=None)).get("/api/summary").json()
+    assert summary["command"] == "paranmt select 'my corpus' --out selected"
 
 
 def test_answers(client, made):
@@ -99,9 +101,11 @@ def test_a_report_is_one_file_with_the_sample(release, tmp_path):
 
 
 def test_a_sentence_cannot_leave_its_place(tmp_path):
-    from paranmt_hf.apps.explore.explore import _page
-
-    page = _page({"sample": ["</script><script>alert(1)</script><!--"]})
+    evil = "</script><script>alert(1)</script><!--"
+    columns = {"reference": [evil], "translation": ["a"], "para_score": pa.array([0.5], pa.float32())}
+    folder = scored_release(tmp_path / "corpus", columns, ReleaseConfig(license="mit"))
+    write_report(folder, tmp_path / "report.html", encoder="none")
+    page = (tmp_path / "report.html").read_text(encoding="utf8")
     assert page.count("</script>") == 1 + sum(name.endswith(".js") for name in FILES)
     assert "alert(1)" in page
 

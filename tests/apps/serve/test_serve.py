@@ -18,7 +18,6 @@ from paranmt_hf import InputError, StaticEncoder, load
 from paranmt_hf.apps.serve.serve import TOKEN_VARIABLE, serve_encoder
 from paranmt_hf.apps.serve.vectors import SentenceVectors, ServeLimits
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.util import optional
 from tests.encoders.toys import SENTENCES, encoder
 
 orjson = pytest.importorskip("orjson")
@@ -301,8 +300,8 @@ def test_bad_places(tmp_path):
 
 
 @pytest.mark.parametrize("package", ["orjson", "starlette", "uvicorn"])
-def test_a_missing_extra(package, monkeypatch):
-    monkeypatch.setattr(optional, "available", lambda name: name != package)
+def test_a_missing_extra(package, without):
+    without(package)
     with refused():
         serve_encoder("small", port=0)
 
