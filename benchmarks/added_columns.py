@@ -20,7 +20,7 @@ MISMATCHES = ("number_mismatch", "negation_mismatch", "name_mismatch", "address_
 
 
 def run(release: Path, columns: tuple[str, ...]) -> tuple[Run, str]:
-    """Add columns to a copy of a release; returns what it took, and what is in the columns."""
+    """Add columns to a copy of a release; return the run, and as text the share of pairs with a mismatch in each."""
     copy = release.with_name("copy")
     shutil.copytree(release, copy)
     took = paranmt("score", copy, "--add", *columns, "--engine", "workers=1")
@@ -31,7 +31,7 @@ def run(release: Path, columns: tuple[str, ...]) -> tuple[Run, str]:
 
 
 def main() -> None:
-    """Print the figures."""
+    """Parse the command line, measure, print a Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=Path, required=True, help="Parquet file with reference and translation")
     parser.add_argument("--repeats", type=int, default=5)

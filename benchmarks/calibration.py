@@ -1,4 +1,4 @@
-"""Are the probabilities of a calibrated encoder right, on pairs like those of the calibration and on other text?
+"""Measure whether probabilities of calibrated encoders are right, on text like that of the calibration and on other.
 
 For each encoder, and each two sets of rated pairs: calibrate on the first and measure on the second the expected
 calibration error (15 bins of equal count) as it is and with the share of paraphrases of the second set as `prior`;
@@ -35,10 +35,10 @@ PARTS = {
 
 @dataclass(frozen=True)
 class RatedSet:
-    """A set of rated pairs."""
+    """A set of pairs of sentences that people rated."""
 
     name: str
-    rows: list[tuple[int, str, str]]  # Label and sentences
+    rows: list[tuple[int, str, str]]  # Label (1 for a paraphrase) and both sentences of each pair
 
     @property
     def positive(self) -> np.ndarray:
@@ -46,46 +46,46 @@ class RatedSet:
         return np.array([label == 1 for label, _, _ in self.rows])
 
     def write(self, folder: Path) -> Path:
-        """Write it as `paranmt calibrate` reads it."""
+        """Write the set as a file for `paranmt calibrate` into a folder, and return its path."""
         path = folder / f"{self.name}.tsv"
         lines = ["label\treference\ttranslation", *("\t".join(map(str, row)) for row in self.rows)]
         path.write_text("\n".join(lines), encoding="utf8")
         return path
 
     def cosines(self, encoder: Any) -> np.ndarray:  # noqa: ANN401
-        """The cosine of each pair [pair]."""
+        """Return the cosine of the two sentences of each pair [pair]."""
         sides = [encoder.encode([row[side] for row in self.rows], normalize_embeddings=True) for side in (1, 2)]
         return np.einsum("ij,ij->i", *sides)
 
 
 def read_mrpc(folder: Path, part: str) -> RatedSet:
-    """Read a part of MRPC."""
+    """Read a part of MRPC, `train` or `test`, from its folder."""
     rows = [(label, left.strip(), right.strip()) for label, left, right in mrpc_pairs(folder, part)]
     return RatedSet(f"MRPC {part}", rows)
 
 
 def read_part(folder: Path, name: str) -> RatedSet:
-    """Join some sets of the years of STS."""
+    """Read the sets of STS 2012 to 2014 that belong to one of `PARTS`, as one set."""
     files = sorted(file for part in PARTS[name] for file in folder.glob(f"STS1[234]*/STS.input.{part}.txt"))
     rows = [(int(score >= POSITIVE), left, right) for file in files for score, left, right in sts_pairs(file)]
     return RatedSet(f"STS {name}", rows)
 
 
 def error_of(probabilities: np.ndarray, positive: np.ndarray) -> float:
-    """Expected calibration error over bins of equal count."""
+    """Return the expected calibration error over bins with equally many pairs, from 0 to 1."""
     parts = np.array_split(np.argsort(probabilities, kind="stable"), BINS)
     gaps = [abs(probabilities[part].mean() - positive[part].mean()) * len(part) for part in parts]
     return float(sum(gaps) / len(probabilities))
 
 
 def chance(probabilities: np.ndarray, seed: int = 1, draws: int = 200) -> float:
-    """The calibration error of labels that are drawn with exactly these probabilities."""
+    """Return the mean calibration error of labels that are drawn at random with exactly these probabilities."""
     drawn = np.random.default_rng(seed).random((draws, len(probabilities))) < probabilities
     return float(np.mean([error_of(probabilities, labels) for labels in drawn]))
 
 
 def figures(calibration: Any, cosines: np.ndarray, positive: np.ndarray) -> list[str]:  # noqa: ANN401
-    """The figures of a calibration on the pairs of a set."""
+    """Return the figures of a calibration on a set of pairs: errors, and precision and share at the threshold."""
     prior = float(positive.mean())
     as_is, shifted = calibration.probability(cosines), calibration.probability(cosines, prior=prior)
     errors = [error_of(as_is, positive), error_of(shifted, positive), chance(shifted)]
@@ -98,9 +98,9 @@ def figures(calibration: Any, cosines: np.ndarray, positive: np.ndarray) -> list
 
 
 def shared_curve(cosines: list[np.ndarray], positive: list[np.ndarray]) -> list[np.ndarray]:
-    """The probabilities of some sets by the one curve that fits all of them best, each with its own prior.
+    """Return the probabilities of the pairs of each set, by one curve that fits all sets best, each with its prior.
 
-    It is fitted on the sets that it is measured on: no function of the cosine that holds for all can do much better.
+    The curve is fitted on the sets that it is measured on: no function of the cosine for all sets can do much better.
     """
     weights = [np.where(own, 0.5 / own.mean(), 0.5 / (1 - own.mean())) / len(own) for own in positive]
     curve = IsotonicRegression(y_min=1e-4, y_max=1 - 1e-4, out_of_bounds="clip")
@@ -114,7 +114,7 @@ def shared_curve(cosines: list[np.ndarray], positive: list[np.ndarray]) -> list[
 
 
 def main() -> None:
-    """Print the table."""
+    """Parse the command line, measure, print a Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mrpc", type=Path, required=True, help="folder of MRPC")
     parser.add_argument("--sts", type=Path, required=True, help="folder with STS 2012 to 2014")

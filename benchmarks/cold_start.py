@@ -1,4 +1,4 @@
-"""How long the first vector takes, and how much memory: every measurement is a process of its own.
+"""Measure time and memory until an encoder gives its first vector; every measurement is a process of its own.
 
 Ours are both objects, `StaticEncoder` and `load`, with the small encoder that the package carries and a WORD model of
 `--rows` words. The peers read the same WORD
@@ -36,7 +36,7 @@ STOCK = (
 
 def make_models(folder: Path, rows: int, dimension: int) -> tuple[Path, Path]:
     """Write a WORD model of made-up words and random vectors, and its export for model2vec."""
-    # In a process of its own, so that this one stays small.
+    # A process of its own does this, so that this one stays small.
     program = f"""
 import numpy as np
 from paranmt_hf import export_encoder
@@ -52,7 +52,7 @@ export_encoder({str(folder / "word")!r}, {str(folder / "model2vec")!r}, format="
 
 
 def systems(word: Path, exported: Path, rows: int, before: Path | None) -> dict[str, tuple[str, Path]]:
-    """What is measured, in the order of the turns: a program, and the folder of the package that it imports."""
+    """Return the systems by name in the order of turns: a program, and the folder of the package that it imports."""
     carried, large = "the carried encoder", f"WORD, {rows:,} words"
     programs = {
         "Python alone": "pass",

@@ -1,6 +1,6 @@
-"""What several benchmarks share: commands that are measured as processes of their own, text of STS and MRPC, headings.
+"""Functions that several benchmarks share: measuring commands as processes, reading STS and MRPC, headings.
 
-A process inherits the peak memory of the one that starts it, so that what is large is imported where it is needed.
+A process inherits the peak memory of the one that starts it, so large packages are imported where they are needed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Run:
-    """What a command took: CPU seconds, wall seconds, and peak resident memory in GB."""
+    """The cost of a command: CPU seconds, wall seconds, and peak resident memory in GB."""
 
     cpu: float
     wall: float
@@ -34,7 +34,7 @@ class Run:
 
 
 def environment(project: Path = PROJECT, threads: int = 1) -> dict[str, str]:
-    """Environment of a program that imports the package from the folder `project`, and downloads nothing."""
+    """Return environment variables for a program that imports the package from `project` and downloads nothing."""
     return {**os.environ, "PYTHONPATH": str(project), "OMP_NUM_THREADS": str(threads), "HF_HUB_OFFLINE": "1"}
 
 
@@ -46,7 +46,7 @@ def measured(
     log: Path | None = None,
     one_core: bool = True,
 ) -> Run:
-    """Run a command on one core or all; what it prints goes to the file `log`, and is shown if it fails.
+    """Run a command and measure it, on one core or all; its output goes into the file `log`, and is shown if it fails.
 
     `python` in it imports the package from the folder `project`, in which it starts.
     """
@@ -76,7 +76,7 @@ def measured(
 
 
 def paranmt(*words: object, project: Path = PROJECT) -> Run:
-    """Run a `paranmt` command; paths may be relative."""
+    """Run and measure a `paranmt` command, given by its words; paths may be relative."""
     given = [str(word.resolve()) if isinstance(word, Path) else str(word) for word in words]
     return measured([sys.executable, "-m", "paranmt_hf.cli", *given], project=project)
 
@@ -89,7 +89,7 @@ def _on_one_core() -> None:
 def python(
     program: str, *arguments: str | Path, project: Path = PROJECT, threads: int = 1, given: str | None = None
 ) -> str:
-    """Run the text of a program, which gets text on its standard input; returns what it prints."""
+    """Run a Python program given as text, with `given` as its standard input, and return what it prints."""
     command = [sys.executable, "-c", program, *arguments]
     done = subprocess.run(
         command, input=given, env=environment(project, threads), capture_output=True, text=True, cwd=project
@@ -100,7 +100,7 @@ def python(
 
 
 def in_turn(systems: Mapping[str, Callable[[], T]], repeats: int) -> dict[str, list[T]]:
-    """Let systems take turns, so that the load of the machine falls on all of them; returns the results of each."""
+    """Call systems in turn, so that the load of the machine affects all of them; return the results of each."""
     results: dict[str, list[T]] = {name: [] for name in systems}
     for _ in range(repeats):
         for name, system in systems.items():
@@ -109,17 +109,17 @@ def in_turn(systems: Mapping[str, Callable[[], T]], repeats: int) -> dict[str, l
 
 
 def medians(runs: Sequence[Run]) -> Run:
-    """Median of each figure."""
+    """Return the median of each figure of some runs."""
     return Run(*(statistics.median(getattr(run, figure) for run in runs) for figure in ("cpu", "wall", "memory")))
 
 
 def spread(values: Sequence[float], form: str = ",.0f") -> str:
-    """Write the median and the range of some figures."""
+    """Format the median and the range of figures: `120 (110 to 130)`."""
     return f"{statistics.median(values):{form}} ({min(values):{form}} to {max(values):{form}})"
 
 
 def processor() -> str:
-    """Name the CPU."""
+    """Return the name of the CPU."""
     path = Path("/proc/cpuinfo")
     lines = path.read_text().splitlines() if path.is_file() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -127,7 +127,7 @@ def processor() -> str:
 
 
 def heading(*packages: str) -> str:
-    """Write the day, the machine, and the versions of Python and of those packages that are installed."""
+    """Return a heading: day, machine, and the versions of Python and of those of `packages` that are installed."""
     found = [str(date.today()), processor(), f"Python {platform.python_version()}"]
     for name in packages:
         with suppress(PackageNotFoundError):
@@ -136,7 +136,7 @@ def heading(*packages: str) -> str:
 
 
 def copies_of(release: Path, copies: int, folder: Path) -> Path:
-    """Write a release of several copies of another, whose ids are all different; returns its folder."""
+    """Write a release that holds another one several times, with distinct ids; return its folder."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
@@ -165,7 +165,7 @@ def rows_of(release: Path) -> int:
 
 
 def sts_pairs(file: Path) -> list[tuple[float, str, str]]:
-    """Score and sentences of the scored pairs of a set of STS, of which `file` is `STS.input.NAME.txt`."""
+    """Read the score and the sentences of the scored pairs of an STS set, given its file `STS.input.NAME.txt`."""
     golds = file.with_name(file.name.replace(".input.", ".gs.")).read_text(encoding="utf8").split("\n")
     lines = [line.split("\t") for line in file.read_text(encoding="utf8").split("\n")]
     scored = [(gold, line) for gold, line in zip(golds, lines, strict=True) if gold.strip()]
@@ -173,7 +173,7 @@ def sts_pairs(file: Path) -> list[tuple[float, str, str]]:
 
 
 def development_pairs(sts: Path) -> tuple[list[str], list[str], list[float]]:
-    """Both sides and the scores of STS 2017 track 5, from the dev and test files of the STS benchmark."""
+    """Read both sides and the scores of STS 2017 track 5, from the dev and test files of the STS benchmark."""
     files = [sts / "STSBenchmark" / f"sts-{split}.csv" for split in ("dev", "test")]
     lines = [line.split("\t") for file in files for line in file.read_text(encoding="utf8").split("\n") if line]
     rows = [line for line in lines if line[1] == "track5.en-en"]
@@ -181,7 +181,7 @@ def development_pairs(sts: Path) -> tuple[list[str], list[str], list[float]]:
 
 
 def mrpc_pairs(folder: Path, part: str) -> list[tuple[int, str, str]]:
-    """Label and sentences of the pairs of a part of MRPC."""
+    """Read the label and the sentences of each pair of a part of MRPC, `train` or `test`."""
     lines = (folder / f"msr_paraphrase_{part}.txt").read_text(encoding="utf-8-sig").splitlines()[1:]
     rows = [line.split("\t") for line in lines]
     return [(int(row[0]), row[3], row[4]) for row in rows]

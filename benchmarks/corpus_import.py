@@ -1,4 +1,4 @@
-"""How fast pairs that are translated already become a release: read, normalise, score, write.
+"""Measure how fast `paranmt import` makes a release of translated pairs: reading, normalising, scoring, writing.
 
 Each run is a process of its own, pinned to one core where the system can do that, so that the figures are CPU seconds
 and peak resident memory of the whole command as the operating system counts them. Without `--vectors` the scorer is
@@ -22,7 +22,7 @@ from commands import PROJECT, Run, heading, in_turn, medians, paranmt, spread
 
 
 def run(files: list[Path], vectors: Path | None, out: Path, project: Path) -> Run:
-    """Run one import."""
+    """Run and measure one import, with the package of the folder `project`."""
     shutil.rmtree(out, ignore_errors=True)
     scorer = ["--scorer", vectors] if vectors else []
     settings = ["--license", "unknown", "--engine", "workers=1"]
@@ -30,12 +30,12 @@ def run(files: list[Path], vectors: Path | None, out: Path, project: Path) -> Ru
 
 
 def contents(release: Path) -> dict[Path, bytes]:
-    """The Parquet files of a release."""
+    """Return the content of each Parquet file of a release by its relative path."""
     return {path.relative_to(release): path.read_bytes() for path in sorted(release.rglob("*.parquet"))}
 
 
 def measure(arguments: argparse.Namespace, copies: int, folder: Path) -> dict[str, list[Run]]:
-    """Run all versions in turn."""
+    """Import so many copies of the pairs by each version in turn, and return the runs of each."""
     projects = {"before": arguments.before.resolve()} if arguments.before else {}
     projects["now"] = PROJECT
     files = [arguments.pairs] * copies

@@ -1,4 +1,4 @@
-"""How fast and in how much memory `paranmt stats` measures a release, and several copies of it with ids of their own.
+"""Measure the time and memory of `paranmt stats` on a release, and on several copies of it with distinct ids.
 
 Each run is a process of its own, pinned to one core where the system can do that, so that the figures are CPU seconds
 and peak resident memory of the whole command as the operating system counts them:

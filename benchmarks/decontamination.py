@@ -1,4 +1,4 @@
-"""How many hidden paraphrases of evaluation items are found by meaning and by n-grams, and at what cost.
+"""Measure how many hidden paraphrases of evaluation items are found by meaning and by n-grams, and at what cost.
 
 500 items are hidden in a million pairs of machine translations as paraphrases, on both sides of a row. Half of these
 were written by people: the second sentences of pairs of MRPC's test set that are paraphrases, and of STS 2012 to 2014
@@ -24,7 +24,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-# One thread, before numpy is imported.
+# The number of threads must be set before numpy is imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
@@ -41,7 +41,7 @@ from paranmt_hf.corpus.selection.paraphrased_items import (
     LENGTH,
     MISMATCH,
     NotParaphrased,
-    taken_off,
+    penalties,
     unit_vectors,
 )
 from paranmt_hf.encoders.named_encoder import NamedEncoder
@@ -53,30 +53,30 @@ BATCH = 10_000
 
 
 def usable(pairs: Pairs) -> Pairs:
-    """Pairs of two different sentences that are long enough to be looked for, each first sentence once."""
+    """Return the pairs of different sentences that are long enough to be looked for, each first sentence once."""
     kept = {first: second for first, second in pairs if first != second and len(first.split()) >= MIN_WORDS}
     return list(kept.items())
 
 
 def mrpc(folder: Path, part: str) -> Pairs:
-    """Paraphrases of MRPC."""
+    """Read the paraphrases in a part of MRPC."""
     return usable([(left, right) for label, left, right in mrpc_pairs(folder, part) if label])
 
 
 def sts(folder: Path, *, machine: bool, least: float = 4.0) -> Pairs:
-    """Pairs of STS 2012 to 2014 with a minimum score, of machine translations or of people."""
+    """Read pairs of STS 2012 to 2014 whose score is at least `least`, by machine translation or by people."""
     files = sorted(folder.glob("STS1[234]-en-test/STS.input.*.txt"))
     chosen = [file for file in files if any(name in file.name for name in MACHINE) == machine]
     return usable([(left, right) for file in chosen for score, left, right in sts_pairs(file) if score >= least])
 
 
 def draw(pairs: Pairs, count: int, generator: np.random.Generator) -> Pairs:
-    """Draw some pairs."""
+    """Draw `count` pairs at random."""
     return [pairs[row] for row in generator.permutation(len(pairs))[:count].tolist()]
 
 
 def paraphrased(items: list[str], model: Path) -> Pairs:
-    """Pairs of items and their paraphrases by a model."""
+    """Return pairs of each item and a paraphrase that a model generates."""
     from paranmt_hf import Paraphraser
 
     found = Paraphraser(model).paraphrase(items)
@@ -84,7 +84,10 @@ def paraphrased(items: list[str], model: Path) -> Pairs:
 
 
 def rewritten(items: list[str], lexicon: Path, generator: np.random.Generator) -> Pairs:
-    """Pairs of items and themselves with 40 % of the known words replaced, and the last clause or third in front."""
+    """Return pairs of each item and a rewritten one.
+
+    40 % of its words in the lexicon are replaced, and its last clause, or last third, is moved to the front.
+    """
     entries = [line.split() for line in lexicon.read_text(encoding="utf8").splitlines()]
     others = {entry[0]: entry[1:4] for entry in entries if len(entry) > 1 and entry[0].isalpha() and len(entry[0]) > 3}
 
@@ -102,7 +105,7 @@ def rewritten(items: list[str], lexicon: Path, generator: np.random.Generator) -
 
 
 def batches(path: Path, start: int, stop: int, hidden: dict[int, str]) -> Iterator[tuple[int, pa.Table]]:
-    """Rows of the pairs, some of which are replaced by hidden sentences."""
+    """Yield the rows `start` to `stop` of a file of pairs, with hidden sentences in place of some, by their row."""
     at = 0
     for batch in pq.ParquetFile(path).iter_batches(BATCH, columns=["reference", "translation"]):
         table = pa.Table.from_batches([batch]).slice(max(start - at, 0), max(min(stop - at, len(batch)), 0))
@@ -118,7 +121,7 @@ def batches(path: Path, start: int, stop: int, hidden: dict[int, str]) -> Iterat
 
 
 def measure(arguments: argparse.Namespace) -> None:
-    """Hide the items, find them, print a table."""
+    """Hide paraphrases of items in pairs, look for them, and print a table."""
     generator = np.random.default_rng(SEED)
     people = draw(mrpc(arguments.mrpc, "test"), arguments.hidden // 4, generator)
     of_sts, of_machines = sts(arguments.sts, machine=False), sts(arguments.sts, machine=True)
@@ -169,7 +172,7 @@ def measure(arguments: argparse.Namespace) -> None:
 
 
 def tune(arguments: argparse.Namespace) -> None:
-    """Print recall and rows removed for thresholds, on data that `measure` does not use."""
+    """Print recall and the number of removed rows for several thresholds, on data that `measure` does not use."""
     generator, encoder, reader = (
         np.random.default_rng(SEED),
         NamedEncoder(arguments.encoder).load(),
@@ -195,8 +198,8 @@ def tune(arguments: argparse.Namespace) -> None:
 
     def kinds(first: list[str], second: list[str]) -> np.ndarray:
         sides = pa.array(second, pa.string()), pa.array(first, pa.string())
-        lengths = taken_off(*sides, None)
-        return np.stack([(taken_off(*sides, reader) - lengths) / MISMATCH, lengths / LENGTH])
+        lengths = penalties(*sides, None)
+        return np.stack([(penalties(*sides, reader) - lengths) / MISMATCH, lengths / LENGTH])
 
     scores = {}
     for name, pairs in positive.items():

@@ -1,4 +1,4 @@
-"""`paranmt dedup` by meaning beside semhash: time, memory, and what each drops, on the same lines at one threshold.
+"""Compare `paranmt dedup` by meaning with semhash: time, memory, and dropped lines, on the same text and threshold.
 
 Each is a process on one core; medians of runs in turn. semhash has the model2vec export of the encoder of this
 package, whose vectors are the same, and its default search. Brute force over the first lines says what is right: a
@@ -44,7 +44,7 @@ TRUTH_LINES = 20_000
 
 
 def write_lines(pairs: Path, count: int, path: Path) -> list[str]:
-    """Write the first translations of the file, one on each line."""
+    """Write the first `count` translations of a file of pairs, one on each line, and return them."""
     column = pq.read_table(pairs, columns=["translation"])["translation"]
     lines = [" ".join(text.split()) for text in column.slice(0, count).to_pylist()]
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf8")
@@ -52,9 +52,9 @@ def write_lines(pairs: Path, count: int, path: Path) -> list[str]:
 
 
 def ours(file: Path, threshold: float, scratch: Path) -> tuple[Run, set[int]]:
-    """Deduplicate by this package."""
+    """Deduplicate a file with this package; return what the run took, and the dropped lines by number."""
     folder = Path(tempfile.mkdtemp(dir=scratch))
-    # semhash knows no mismatches.
+    # Mismatches are not used, because semhash does not know them.
     words = ["--by", "meaning", "--no-keep-differing", "--cosine", threshold]
     words += ["--keep-dropped", folder / "dropped.parquet"]
     run = paranmt("dedup", file, "--out", folder / "distinct.txt", *words)
@@ -62,14 +62,14 @@ def ours(file: Path, threshold: float, scratch: Path) -> tuple[Run, set[int]]:
 
 
 def semhash(file: Path, threshold: float, scratch: Path) -> tuple[Run, set[int]]:
-    """Deduplicate by semhash, in memory."""
+    """Deduplicate a file with semhash, in memory; return what the run took, and the dropped lines by number."""
     model, out = scratch / "static", scratch / "dropped.npy"
     command = [sys.executable, "-c", SEMHASH, str(model), str(file), str(threshold), str(out)]
     return measured(command), set(np.load(out).tolist())
 
 
 def truth(lines: list[str], threshold: float) -> set[int]:
-    """What goes, by comparing each line with all that stay."""
+    """Return the numbers of the lines that must go, by comparing each line with all earlier ones that stay."""
     vectors = load().encode(lines, normalize_embeddings=True)
     stay = np.zeros(len(lines), bool)
     for row, vector in enumerate(vectors):
@@ -97,7 +97,7 @@ def main() -> None:
             systems = {"paranmt dedup": ours, "semhash": semhash}
             calls = {name: partial(system, file, arguments.threshold, folder) for name, system in systems.items()}
             found = in_turn(calls, arguments.repeats)
-            # Each run of a system drops the same lines.
+            # All runs of a system drop the same lines, so one of them is shown.
             both = len(set.intersection(*(dropped for runs in found.values() for _, dropped in runs)))
             for name, runs in found.items():
                 run, dropped = medians([run for run, _ in runs]), runs[0][1]

@@ -1,4 +1,4 @@
-"""`paranmt distill` beside model2vec: how like the teacher the encoders are, and how long it takes.
+"""Compare `paranmt distill` with model2vec: similarity of the encoders to their teacher, and time.
 
 All get the same text and teacher in one process, in turn, and are compared on the same held-out sentences
 (`teacher_likeness.py`) and on the 250 pairs of STS 2017 track 5. Peers: model2vec's `distill`, which reads no text;
@@ -28,7 +28,7 @@ HELD_OUT = 2000
 
 
 def further(teacher: SentenceTransformer, text: list[str], start: Any, trainer: str) -> Any:  # noqa: ANN401
-    """Train what model2vec distilled further on the teacher's vectors of the text."""
+    """Train an encoder of model2vec further on the teacher's vectors of text, with the trainer of that name."""
     vectors = teacher.encode(text, show_progress_bar=False)
     if trainer == "tokenlearn":
         from tokenlearn.train import train_model

@@ -1,4 +1,4 @@
-"""How fast averaging encoders encode, beside other libraries over the same table.
+"""Compare the speed of encoders that average vectors with that of other libraries over the same table.
 
 Both objects of ours, `load` and `StaticEncoder`, and other libraries encode the same sentences in one process in turn:
 distinct ones whose number of word tokens is at most `--spread` away from 12 or 25. Ours remembers tokens, so it is
@@ -37,7 +37,7 @@ Encode = Callable[[Sequence[str]], object]
 
 
 def read(arguments: argparse.Namespace) -> pa.Array | pa.ChunkedArray:
-    """The sentences to choose from."""
+    """Read the sentences to choose from."""
     if arguments.pairs:
         return pq.read_table(arguments.pairs, columns=["reference"])["reference"]
     with arguments.text.open(encoding="utf8") as lines:
@@ -46,19 +46,19 @@ def read(arguments: argparse.Namespace) -> pa.Array | pa.ChunkedArray:
 
 
 def ours(folder: Path, made: Callable[[Path], Any], before: Sequence[str]) -> tuple[Callable[[], object], Encode]:
-    """How to measure one of our encoders: what happens before the clock starts, and what is measured."""
+    """Return how one of our encoders is measured: a function to call before the clock starts, and its `encode`."""
     fresh = [made(folder)]
 
     def prepare() -> None:
         fresh[0] = made(folder)
-        # The compiled loops are read once in a process; enough text for it.
+        # So much text makes the process load the compiled loops, which happens once.
         fresh[0].encode(before or ["a " * 1000] * 1000)
 
     return prepare, lambda sentences: fresh[0].encode(sentences)
 
 
 def plain_loop(row_of: dict[str, int], weight: torch.Tensor, batch: int = 1024) -> Encode:
-    """The simplest fast loop: cut at blanks, look up in a dictionary, average. Its tokens are not ours."""
+    """Return the simplest fast encoder: cut at blanks, look up, average. It has other tokens than ours."""
     get = row_of.get
 
     def encode(sentences: Sequence[str]) -> torch.Tensor:
@@ -76,7 +76,7 @@ def plain_loop(row_of: dict[str, int], weight: torch.Tensor, batch: int = 1024) 
 
 
 def others(plain: SentenceTransformer) -> dict[str, tuple[Encode, int]]:
-    """The other libraries over the table of a WORD, with the number of sentences each gets (0: all of them)."""
+    """Return the `encode` of other libraries over the table of a WORD, and how many sentences each gets (0: all)."""
     tokenizer, weight = plain[0].tokenizer, plain[0].embedding.weight.detach().float()
     found: dict[str, tuple[Encode, int]] = {
         f"StaticEmbedding.encode, batch {size}": (lambda texts, size=size: plain.encode(texts, batch_size=size), 0)
@@ -100,10 +100,10 @@ def others(plain: SentenceTransformer) -> dict[str, tuple[Encode, int]]:
 
 
 def rate(prepare: Callable[[], object], encode: Encode, most: int, sentences: Sequence[str]) -> float:
-    """Sentences per CPU second of a system."""
+    """Return the sentences that a system encodes per CPU second."""
     sample = list(sentences[: most or None])
     prepare()
-    # All these tables make a full garbage collection slow; it must not fall into the turn of one system.
+    # A full garbage collection is slow with all these tables, so it is done outside of the measurement.
     gc.collect()
     gc.freeze()
     started = time.process_time()
@@ -112,7 +112,7 @@ def rate(prepare: Callable[[], object], encode: Encode, most: int, sentences: Se
 
 
 def report(title: str, rates: dict[str, list[float]]) -> None:
-    """Print a Markdown table; ratios are those of medians."""
+    """Print a Markdown table of the rates of each system; ratios are ratios of medians."""
     medians = {name: statistics.median(values) for name, values in rates.items()}
     static = max(median for name, median in medians.items() if name.startswith("StaticEmbedding"))
     model2vec = next((median for name, median in medians.items() if name.startswith("model2vec")), None)

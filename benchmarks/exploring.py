@@ -1,4 +1,4 @@
-"""How long the page of `paranmt explore page` waits for its answers.
+"""Measure how long the page of `paranmt explore page` waits for its answers.
 
     python benchmarks/exploring.py RELEASE
 
@@ -39,7 +39,7 @@ QUESTIONS = {
 
 
 class Page:
-    """The page that a running command serves.
+    """A page that a running command serves.
 
     Attributes:
         address: Its address without the token.
@@ -50,7 +50,7 @@ class Page:
         self.address, self.memory, self._token = address, 0.0, token
 
     def ask(self, question: str) -> dict[str, Any]:
-        """Ask a question; gives the answer."""
+        """Send a request for `question` and return the answer."""
         mark = "&" if "?" in question else "?"
         query = quote(question, safe="?&=._")
         with urlopen(f"{self.address}api/{query}{mark}token={self._token}") as answer:
@@ -59,7 +59,7 @@ class Page:
 
 @contextmanager
 def served(release: Path) -> Iterator[Page]:
-    """Serve the page of a release, and end it with Ctrl-C."""
+    """Serve the page of a release in a `with` block, and end the server with Ctrl-C."""
     command = [sys.executable, "-m", "paranmt_hf.cli", "explore", "page", str(release.resolve())]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     child = subprocess.Popen(command, env=environment, cwd=PROJECT, stderr=subprocess.PIPE, text=True)
@@ -79,7 +79,7 @@ def served(release: Path) -> Iterator[Page]:
 
 
 def main() -> None:
-    """Ask each question five times and print medians."""
+    """Send each request five times, and print the median times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("release", type=Path)
     started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""How fast exported encoders are, and how near their vectors are to the encoder's own.
+"""Measure how fast exported encoders are, and how near their vectors are to those of the encoder.
 
 Each export encodes the same sentences as its source, one after the other, in one process. The source starts with
 nothing remembered each time.
@@ -28,7 +28,7 @@ FORMATS = ("static", "tokenizers", "model2vec", "onnx", "transformers.js")
 def rates(
     encode: Callable[[list[str]], np.ndarray], prepare: Callable[[], object], sentences: list[str], repeats: int
 ) -> list[float]:
-    """Sentences per CPU second of each repeat."""
+    """Return the sentences per CPU second of each repeat; `prepare` is called before the clock starts."""
     found = []
     for _ in range(repeats):
         prepare()
@@ -39,7 +39,7 @@ def rates(
 
 
 def unlike(theirs: np.ndarray, ours: np.ndarray) -> float:
-    """Largest distance of a cosine from 1, sentences that are zeros left out."""
+    """Return the largest distance from 1 of a cosine between both vectors of a sentence, without vectors of zeros."""
     theirs, ours = theirs.astype(np.float64), ours.astype(np.float64)
     lengths = np.linalg.norm(theirs, axis=1) * np.linalg.norm(ours, axis=1)
     some = lengths > 0

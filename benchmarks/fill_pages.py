@@ -1,4 +1,4 @@
-"""Fill the figures of README.md and docs/ from what was recorded, so that no page says what nothing gave.
+"""Fill the figures of README.md and docs/ from records of measurements, so that every figure was measured.
 
 A fenced block of a page that `<!-- output -->` follows was run, and what it printed is shown below it; `<!-- run -->`
 follows a block that later ones need. The record of a page is `benchmarks/records/PAGE.json`, which only a run writes:
@@ -33,7 +33,7 @@ FENCE = r"^```(\w*)\n((?:(?!```).*\n)*)```\n\n?"
 STEP = re.compile(FENCE + r"<!-- (run|output)(?: (-?\d*):(-?\d*))? -->$", re.MULTILINE)
 SHOWN = re.compile(rf"({FENCE}<!-- output[^>]*-->)\n[\s\S]*?<!-- /output -->", re.MULTILINE)
 YEARS = ("STS12", "STS13", "STS14")
-# What pages call the data of others, and where they are below --data.
+# The names of data sets in pages, and their paths below --data.
 DATA = {
     "sts": "sts",
     "senteval": "senteval",
@@ -49,7 +49,7 @@ DATA = {
 
 
 def steps(text: str) -> Iterator[tuple[str, str, bool, slice]]:
-    """Language, code, whether the output is shown, and which paragraphs, of each block of a page that is run."""
+    """Yield each block of a page that is run: language, code, whether its output is shown, and which paragraphs."""
     for language, code, kind, first, last in STEP.findall(text):
         yield language, code, kind == "output", slice(*(int(end) if end else None for end in (first, last)))
 
@@ -75,18 +75,18 @@ def measure(page: Path, folder: Path, data: Path | None) -> dict[str, Any]:
 
 
 def results(name: str) -> dict[str, Any]:
-    """The results of an encoder in `model_cards/`."""
+    """Read the evaluation results of an encoder in `model_cards/`."""
     return dict(json.loads((ROOT / "model_cards" / f"{name}.json").read_text(encoding="utf8"))["results"])
 
 
 def figure(name: str, table: str, row: str, measure: str) -> str:
-    """A figure of these results, times 100."""
+    """Return a figure of the results of an encoder, times 100."""
     values = next(each["values"] for each in results(name)["tables"][table] if each["name"] == row)
     return f"{100 * values[measure]:.1f}"
 
 
 def models() -> str:
-    """The encoders of `model_cards/`, beside the paper's."""
+    """Return a table of the encoders of `model_cards/` next to those of the paper."""
     titles = {
         "base": 'WORD, 384, of free text, rows of 4 bits: `paranmt_hf.load("base")`',
         "small": "WORD, 256, of free text, rows of 4 bits: `paranmt_hf.load()`",
@@ -104,12 +104,12 @@ def models() -> str:
 
 
 def mteb() -> str:
-    """What MTEB reports of the encoder of the package."""
+    """Return a table of the scores in MTEB of the encoder that the package carries."""
     return ", ".join(figure("small", "Year", year, "all_spearman") for year in YEARS)
 
 
 def peers() -> str:
-    """The head of the first table of `docs/peers.md`."""
+    """Return the first rows of the first table of `docs/peers.md`."""
     (printed,) = read_record(ROOT / "docs" / "peers.md")["outputs"].values()
     heading, line, *rows = printed.split("\n\n")[0].split("\n")
     named = ("`load", "WordLlama", "model2vec", "all-MiniLM", "word-trigram", "potion-base-32M", "static-similarity")
@@ -122,13 +122,13 @@ TABLES: dict[str, Callable[[], str]] = {"models": models, "mteb": mteb, "peers":
 
 
 def read_record(page: Path) -> dict[str, Any]:
-    """What the blocks of a page printed; nothing for a page without any."""
+    """Read what the blocks of a page printed; empty for a page without a record."""
     path = RECORDS / f"{page.stem}.json"
     return dict(json.loads(path.read_text(encoding="utf8"))) if path.exists() else {"outputs": {}}
 
 
 def filled(page: Path) -> str:
-    """The text of a page with the figures of the records."""
+    """Return the text of a page with the figures of the records filled in."""
     text, record = page.read_text(encoding="utf8"), read_record(page)
 
     def show(match: re.Match[str]) -> str:
@@ -149,7 +149,7 @@ def filled(page: Path) -> str:
 
 
 def main() -> None:
-    """Parse the command line; run the blocks of some pages and fill these, or fill all."""
+    """Parse the command line; run the blocks of the given pages and fill these, or fill all pages."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--measure", nargs="+", type=Path, default=[], help="pages whose blocks are run")
     parser.add_argument("--data", type=Path, help="folder with the data of others that blocks name")

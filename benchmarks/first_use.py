@@ -1,4 +1,4 @@
-"""What the first many sentences of a new process cost: CPU seconds, every measurement in a process of its own.
+"""Measure the CPU seconds of the first sentences of a new process; every measurement is a process of its own.
 
 The compiled loops of averages are imported after some thousand sentences. `compiled` reads them from numba's cache;
 `not compiled` begins with an empty one, as after an installation.
@@ -30,7 +30,7 @@ OBJECTS = {"StaticEncoder": "paranmt_hf.StaticEncoder.from_pretrained()", "load"
 
 
 def seconds(load: str, text: Path, empty: bool) -> list[float]:
-    """CPU seconds of the first and of the second block of sentences."""
+    """Return the CPU seconds of the first and of the second block of sentences in a new process."""
     program = PROGRAM.format(load=load, block=BLOCK)
     if not empty:
         return [float(line) for line in python(program, text).split()]

@@ -1,4 +1,4 @@
-"""What one mega-batch of WORD does on a GPU: operations, and the bytes that they move.
+"""Count the operations of one mega-batch of WORD on a GPU, and the bytes that they move.
 
 They are counted without a GPU: the code is the same on torch's CPU device. An operation is a kernel; one that gives a
 view of its input is none.
@@ -34,7 +34,7 @@ MEGABYTE = 1e6
 
 
 class Counting(TorchDispatchMode):
-    """Counts operations and the bytes that they read and write."""
+    """A mode of torch that counts operations and the bytes that they read and write."""
 
     VIEWS = frozenset(
         "alias detach expand permute select slice split split_with_sizes t transpose unbind unsqueeze view "
@@ -47,7 +47,7 @@ class Counting(TorchDispatchMode):
         self.bytes: dict[str, int] = defaultdict(int)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401
-        """Run an operation and note what it moved."""
+        """Run an operation, and count it and the bytes that it moved."""
         result = func(*args, **(kwargs or {}))
         name = func._schema.name.removeprefix("aten::")
         if name not in self.VIEWS:
@@ -61,7 +61,7 @@ class Counting(TorchDispatchMode):
             tensors = [value for value in tree_leaves(values) if isinstance(value, torch.Tensor)]
             return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
-        # Of a table that is indexed only the rows are moved; what is filled or copied over is not read.
+        # If a table is indexed, only the chosen rows are moved. A tensor that is filled or overwritten is not read.
         if name == "index_select":
             return 2 * size(result) + size(args[2])
         if name in ("index_add_", "index_copy_"):
@@ -78,12 +78,12 @@ class Counting(TorchDispatchMode):
 
     @property
     def total(self) -> tuple[int, float]:
-        """All operations, and megabytes."""
+        """Return the number of all operations, and the megabytes that they moved."""
         return sum(self.kernels.values()), sum(self.bytes.values()) / MEGABYTE
 
 
 def timeline(sides: Sides, words: Vocabulary, dimension: int, config: TrainConfig) -> None:
-    """Print what one mega-batch of WORD does, counted on torch's CPU device."""
+    """Print the operations of one mega-batch of WORD, counted on torch's CPU device."""
     encoder = build_encoder(EncoderConfig(model="word", dimension=dimension), {"word": words})
     with tempfile.TemporaryDirectory() as folder:
         store = store_of(encoder, sides, Path(folder) / "pairs")

@@ -1,4 +1,4 @@
-"""How fast encoders are trained on a GPU.
+"""Measure how fast encoders are trained on a GPU.
 
 The paper's algorithm (ParaNMT-50M, sections 4.2 and 5.1): mega-batches of 40 x 100 pairs, negatives of both sides
 mined once for each, a step of Adam for each 100 pairs. Each encoder is trained twice, for one epoch and for more, and
@@ -29,7 +29,7 @@ from training import CONFIG, Sides, fit, margins, random_word, read, tokenizer_o
 
 from paranmt_hf import EncoderConfig, TrainConfig, train
 
-# Name of each encoder, its settings, the share of the pairs that it gets, and of the epochs.
+# For each encoder: its name, its settings, and the shares of the pairs and of the epochs that it gets.
 MODELS: dict[str, tuple[dict[str, Any], float, float]] = {
     "WORD": ({"model": "word"}, 1, 1),
     "TRIGRAM": ({"model": "trigram"}, 1, 1),
@@ -45,39 +45,39 @@ MODELS: dict[str, tuple[dict[str, Any], float, float]] = {
 
 @dataclass
 class Result:
-    """Pairs per second, and peak memory of the device in GB."""
+    """The result of a run: pairs per second, and peak memory of the device in GB."""
 
     rate: float
     memory: float
 
 
 class Machine:
-    """The device, with a clock that waits for it."""
+    """The device, with a clock that waits for its work."""
 
     def __init__(self, name: str) -> None:
         self.name: Any = name
         self.on_gpu = name == "cuda"
 
     def now(self) -> float:
-        """Seconds, after all work is done."""
+        """Return the time in seconds, after the device has done all work."""
         if self.on_gpu:
             torch.cuda.synchronize()
         return time.perf_counter()
 
     def forget_peak(self) -> None:
-        """Measure memory from now on."""
+        """Begin to measure peak memory anew."""
         if self.on_gpu:
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
 
     @property
     def peak(self) -> float:
-        """Peak memory, GB."""
+        """Return the peak memory in GB."""
         return torch.cuda.max_memory_allocated() / 1e9 if self.on_gpu else float("nan")
 
 
 def ours(encoder: EncoderConfig, config: TrainConfig, machine: Machine) -> Callable[[Sides], Result]:
-    """Train one of our encoders."""
+    """Return a function that trains one of our encoders on pairs and measures it."""
 
     def run(sides: Sides) -> Result:
         machine.forget_peak()
@@ -94,7 +94,7 @@ def ours(encoder: EncoderConfig, config: TrainConfig, machine: Machine) -> Calla
 
 
 def sentence_transformers(sides: Sides, dimension: int, batch: int, machine: Machine) -> Callable[[Sides], Result]:
-    """Train its `StaticEmbedding` over the words of some pairs with its trainer and `MegaBatchMarginLoss`."""
+    """Return a function that trains a `StaticEmbedding` with the trainer of sentence-transformers, and measures it."""
     tokenizer, words = tokenizer_of(sides)
 
     def run(sides: Sides) -> Result:
@@ -107,7 +107,7 @@ def sentence_transformers(sides: Sides, dimension: int, batch: int, machine: Mac
 
 
 def largest_mega_batch(sides: Sides, encoder: EncoderConfig, config: TrainConfig, machine: Machine, most: int) -> None:
-    """Double M until memory or pairs run out; prints a row for each."""
+    """Double the size M of a mega-batch until memory or pairs run out, and print a row for each."""
     print("| M | pairs of a mega-batch | pairs per second | peak memory, GB |\n|---:|---:|---:|---:|")
     size = config.mega_batch
     while size <= most and size * config.batch_size <= len(sides[0]):
@@ -122,7 +122,7 @@ def largest_mega_batch(sides: Sides, encoder: EncoderConfig, config: TrainConfig
 
 
 def report(results: dict[str, list[Result]], pairs: dict[str, int]) -> None:
-    """Print a Markdown table; ratios are those of medians."""
+    """Print a Markdown table of the results of each encoder; ratios are ratios of medians."""
     print("| | pairs | runs | pairs per second: median (min to max) | memory, GB | first is |")
     print("|---|---:|---:|---:|---:|---:|")
     base = statistics.median(result.rate for result in next(iter(results.values())))

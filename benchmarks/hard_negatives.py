@@ -1,4 +1,4 @@
-"""What hard negatives add to in-batch negatives: a `StaticEmbedding` trained with `MultipleNegativesRankingLoss`.
+"""Measure what hard negatives add to in-batch negatives, with `MultipleNegativesRankingLoss` on a `StaticEmbedding`.
 
 The pairs of both rows are the same, those that have negatives; so are tokenizer, start, seed, batches and rate. The
 figure is Pearson's r x 100 on the papers' development set, STS 2017 track 5. Pairs with sentences of the STS sets are
@@ -39,7 +39,7 @@ def read(path: Path, count: int, folder: Path) -> Path:
 
 
 def trained(dataset: object, given: argparse.Namespace, rate: float, seed: int, folder: Path) -> tuple[float, float]:
-    """Train a fresh encoder on the columns of a dataset: Pearson's r x 100, and seconds."""
+    """Train a new encoder on the columns of a dataset; return its Pearson's r x 100, and seconds."""
     import torch
     from sentence_transformers import (
         SentenceTransformer,
@@ -92,7 +92,7 @@ def initial(vocabulary: dict[str, int], path: Path) -> np.ndarray:
 
 
 def write_tokenizer(dataset: object, size: int, folder: Path) -> None:
-    """Make a tokenizer of the most frequent words of both sides, in lower case."""
+    """Write a tokenizer whose vocabulary are the `size` most frequent words of both sides, in lower case."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))

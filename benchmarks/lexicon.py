@@ -1,4 +1,4 @@
-"""How fast a lexicon of word paraphrases is made, and what memory it takes; a plain loop counts beside it.
+"""Measure time and memory of making a lexicon of word paraphrases, compared with a plain loop that counts.
 
 Each run is a process of its own on one core, so that the figures are CPU seconds and peak resident memory of the whole
 command as the operating system counts them. Several copies of a release have distinct ids:
@@ -22,14 +22,14 @@ from typing import Any
 import pyarrow.parquet as pq
 from commands import copies_of, heading, medians, paranmt, rows_of, spread
 
-# The pairs that count.
+# The pairs of words that are counted.
 SCORE, LENGTH = 0.35, 30
-# Nearly the words of this package.
+# This expression cuts nearly the same words as the package.
 WORD = re.compile(r"\w+|[^\w\s]")
 
 
 def plain_loop(rows: Iterable[dict[str, Any]]) -> float:
-    """Count the word pairs with a dictionary; returns the CPU seconds."""
+    """Count the pairs of words with a dictionary, and return the CPU seconds."""
     started = time.process_time()
     across: Counter[tuple[str, str]] = Counter()
     references: Counter[tuple[str, str]] = Counter()

@@ -1,4 +1,4 @@
-"""How large and how plain the package is. Run: python benchmarks/measures.py."""
+"""Measure the size and the simplicity of the package's code. Run: python benchmarks/measures.py."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def trees(folder: str) -> dict[Path, ast.Module]:
-    """Syntax tree of each Python file below a folder."""
+    """Return the syntax tree of each Python file below a folder, by its path."""
     return {path: ast.parse(path.read_text(encoding="utf8")) for path in sorted((ROOT / folder).rglob("*.py"))}
 
 
 def lines(folder: str) -> int:
-    """Lines of the Python files below a folder."""
+    """Count the lines of the Python files below a folder."""
     return sum(len(path.read_text(encoding="utf8").splitlines()) for path in trees(folder))
 
 
 def docstring_lines(tree: ast.Module) -> set[int]:
-    """Lines of the docstrings of a file."""
+    """Return the numbers of the lines that are part of docstrings."""
     found: set[int] = set()
     for node in ast.walk(tree):
         if is_text(node):
@@ -36,19 +36,19 @@ def docstring_lines(tree: ast.Module) -> set[int]:
 
 
 def is_text(node: ast.AST) -> bool:
-    """Whether a statement is a text alone, such as a docstring."""
+    """Return whether a statement is only a text, such as a docstring."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def code_lines(path: Path, tree: ast.Module) -> int:
-    """Lines of a file that hold code: not blank, no comment alone, no docstring."""
+    """Count the lines of a file that hold code: not blank lines, comments or docstrings."""
     texts = docstring_lines(tree)
     numbered = enumerate(path.read_text(encoding="utf8").splitlines(), 1)
     return sum(bool(line.strip()) and not line.strip().startswith("#") and at not in texts for at, line in numbered)
 
 
 def private_used_once(parsed: dict[Path, ast.Module]) -> int:
-    """Private functions and methods whose name occurs once beside their definition."""
+    """Count the private functions and methods whose name occurs only once outside of their definition."""
     defined: list[str] = []
     used: Counter[str] = Counter()
     for tree in parsed.values():
@@ -63,7 +63,7 @@ def private_used_once(parsed: dict[Path, ast.Module]) -> int:
 
 
 def names_with_two_meanings(parsed: dict[Path, ast.Module], kind: tuple[type[ast.AST], ...]) -> list[str]:
-    """Public names that two or more modules of the package define at their top level."""
+    """List the public names that two or more modules of the package define at their top level."""
     places: dict[str, set[Path]] = defaultdict(set)
     for path, tree in parsed.items():
         for node in tree.body:
@@ -73,7 +73,7 @@ def names_with_two_meanings(parsed: dict[Path, ast.Module], kind: tuple[type[ast
 
 
 def inner_names(parsed: dict[Path, ast.Module]) -> int:
-    """Different names that tests import from modules of the package, not from the package itself."""
+    """Count the names that tests import from modules of the package, not from the package itself."""
     found = set()
     for tree in parsed.values():
         for node in ast.walk(tree):
@@ -83,20 +83,20 @@ def inner_names(parsed: dict[Path, ast.Module]) -> int:
 
 
 def calls(parsed: dict[Path, ast.Module], name: str, counts: Callable[[ast.Call], bool]) -> int:
-    """Number of calls of a method of this name that count."""
+    """Count the calls of a method of this name for which `counts` returns True."""
     nodes = (node for tree in parsed.values() for node in ast.walk(tree))
     found = (node for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute))
     return sum(node.func.attr == name and counts(node) for node in found)  # type: ignore[attr-defined]
 
 
 def name_of(function: ast.expr) -> str | None:
-    """Name of the object whose method is called; None if it has none."""
+    """Return the name of the object whose method is called; None if it has no name."""
     owner = function.value if isinstance(function, ast.Attribute) else None
     return owner.id if isinstance(owner, ast.Name) else None
 
 
 def main() -> None:
-    """Print the table."""
+    """Measure and print a Markdown table."""
     package, tests = trees("paranmt_hf"), trees("tests")
     nodes = [node for tree in package.values() for node in ast.walk(tree)]
     thousand = sum(code_lines(path, tree) for path, tree in package.items()) / 1000

@@ -1,4 +1,4 @@
-"""Paraphrase mining beside sentence-transformers and usearch: time, memory, and whether the pairs are the same.
+"""Compare paraphrase mining with sentence-transformers and usearch: time, memory, and whether pairs are the same.
 
     python benchmarks/mining.py make --release RELEASE --captions captions.parquet --sentences 4000000 --out all.txt
     python benchmarks/mining.py compare --text all.txt --sentences 50000 200000 --repeats 3 1
@@ -33,12 +33,12 @@ import pyarrow.parquet as pq
 from commands import in_turn
 
 SEED = 1
-# What the peer does if nothing is said.
+# The defaults of the peer.
 TOP, MOST = 100, 500_000
 
 
 def make(arguments: argparse.Namespace) -> None:
-    """Write sentences, each once."""
+    """Write distinct sentences into a file, as many as were asked for."""
     columns = []
     for path in sorted((arguments.release / "data").glob("*.parquet")):
         table = pq.read_table(path, columns=["reference", "translation"])
@@ -66,7 +66,7 @@ def make(arguments: argparse.Namespace) -> None:
 
 
 class Memory:
-    """The most memory that this process had, files that it mapped left out, in GB; looked at ten times a second."""
+    """The peak memory of this process in GB, without the files that it maps; it is looked at ten times a second."""
 
     def __init__(self) -> None:
         self.own = 0.0
@@ -81,7 +81,7 @@ class Memory:
 
 
 def ours(text: Path, result: Path, **settings: object) -> None:
-    """Mine with this package."""
+    """Mine the pairs of a text with this package, and write them to `result`."""
     from paranmt_hf import MineConfig, mine_pairs
 
     with tempfile.TemporaryDirectory(dir=result.parent) as work:
@@ -92,7 +92,7 @@ def ours(text: Path, result: Path, **settings: object) -> None:
 
 
 def peer(text: Path, result: Path) -> None:
-    """Mine with sentence-transformers, and the same encoder."""
+    """Mine the pairs of a text with sentence-transformers and the same encoder, and write them to `result`."""
     from sentence_transformers.util import paraphrase_mining
 
     from paranmt_hf import load
@@ -103,7 +103,7 @@ def peer(text: Path, result: Path) -> None:
 
 
 def graph(text: Path, result: Path) -> None:
-    """Find ten neighbours of each sentence with usearch."""
+    """Find the ten nearest neighbours of each sentence with usearch, and write the pairs to `result`."""
     from usearch.index import Index
 
     from paranmt_hf import load
@@ -118,7 +118,7 @@ def graph(text: Path, result: Path) -> None:
 
 
 def usual_lists(text: Path) -> int:
-    """The number of lists that many sentences get by default."""
+    """Return the number of lists that the sentences of a text get by default."""
     return round(2 * math.sqrt(len(text.read_text(encoding="utf8").splitlines())))
 
 
@@ -135,7 +135,7 @@ SYSTEMS = {
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """One measurement, in this process."""
+    """Make one measurement in this process."""
     memory, start = Memory(), time.monotonic()
     SYSTEMS[arguments.system](arguments.text, arguments.result)
     used = resource.getrusage(resource.RUSAGE_SELF)
@@ -144,7 +144,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def measured(system: str, text: Path, result: Path) -> dict[str, float]:
-    """One measurement, in a process of its own."""
+    """Make one measurement in a new process, and return its figures."""
     command = [sys.executable, __file__, "run", system, "--text", str(text), "--result", str(result)]
     found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     figures = json.loads(found.stdout.splitlines()[-1])
@@ -153,7 +153,7 @@ def measured(system: str, text: Path, result: Path) -> dict[str, float]:
 
 
 def head(text: Path, count: int, folder: Path) -> Path:
-    """Write the first sentences into a file."""
+    """Write the first `count` sentences of a text into a file, and return its path."""
     path = folder / f"{count}.txt"
     with text.open(encoding="utf8") as file:
         path.write_text("".join(islice(file, count)), encoding="utf8")
@@ -161,7 +161,7 @@ def head(text: Path, count: int, folder: Path) -> Path:
 
 
 def keys(path: Path, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs as single numbers [pair], ascending, and their scores."""
+    """Read mined pairs, each as a single number [pair], ascending, and their scores [pair]."""
     with np.load(path) as found:
         numbers = found["first"].astype(np.int64) * count + found["second"]
         order = np.argsort(numbers)
@@ -169,7 +169,7 @@ def keys(path: Path, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def compare(arguments: argparse.Namespace, folder: Path) -> None:
-    """Ours beside sentence-transformers, in turn."""
+    """Measure this package and sentence-transformers in turn, and print a table."""
     print("| sentences | | wall s | CPU s | memory, GB | ratio, wall | pairs | pairs of both | largest difference |")
     print("|---:|---|---:|---:|---:|---:|---:|---:|---:|")
     for count, repeats in zip(arguments.sentences, arguments.repeats, strict=True):
@@ -191,7 +191,7 @@ def compare(arguments: argparse.Namespace, folder: Path) -> None:
 
 
 def lists(arguments: argparse.Namespace, folder: Path) -> None:
-    """Lists and usearch beside the exact search: ten neighbours of each."""
+    """Compare lists and usearch with the exact search, by ten neighbours of each sentence, and print a table."""
     print("| sentences | | wall s | CPU s | memory, GB | neighbours found | of pairs from 0.8 |")
     print("|---:|---|---:|---:|---:|---:|---:|")
     for count in arguments.sentences:
@@ -207,7 +207,7 @@ def lists(arguments: argparse.Namespace, folder: Path) -> None:
 
 
 def large(arguments: argparse.Namespace, folder: Path) -> None:
-    """Ours alone, on more than the others hold."""
+    """Measure this package alone, on more sentences than the others can hold, and print a table."""
     print("| sentences | | wall s | CPU s | memory, GB | of it no mapped files | pairs |")
     print("|---:|---|---:|---:|---:|---:|---:|")
     for count in arguments.sentences:
@@ -221,7 +221,7 @@ def large(arguments: argparse.Namespace, folder: Path) -> None:
 
 
 def main() -> None:
-    """Parse, and run."""
+    """Parse the command line, and run what it asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=("make", "run", "compare", "lists", "large"))
     parser.add_argument("system", nargs="?", choices=SYSTEMS)

@@ -1,4 +1,4 @@
-"""How fast near-duplicate sentences are found, and how many of them: ours, rensa, and brute force as truth.
+"""Measure how fast this package and rensa find near-duplicate sentences, and how many, with brute force as truth.
 
 Both systems get the same distinct sentences and the same sets of word pairs. In each a sentence goes if it is like an
 earlier one that stays. Takes turns in one process; the time of ours is what the filter adds to a `select` that drops
@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-# One thread, before numpy is imported.
+# The number of threads must be set before numpy is imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
@@ -35,7 +35,7 @@ from words import word_tokenizer, words_of
 from paranmt_hf import EngineConfig, ReleaseConfig, ReleaseFilter, import_pairs, select
 from paranmt_hf.corpus.selection.minhash import bands_and_rows
 
-# The default of `paranmt select --drop-near-duplicates`.
+# The default of `paranmt select --drop-near-duplicates` is measured.
 JACCARD = 0.7
 
 
@@ -49,13 +49,13 @@ def read(path: Path, count: int) -> list[str]:
 
 
 def word_pairs(tokenizer: Tokenizer, sentence: str) -> list[str]:
-    """The shingles of ours, by definition and slowly."""
+    """Return the pairs of words by which this package compares a sentence, computed slowly by their definition."""
     words = words_of(tokenizer, sentence)
     return [f"{left} {right}" for left, right in zip(words, words[1:], strict=False)] or words
 
 
 def first_stays(alike: Callable[[int], np.ndarray], count: int) -> set[int]:
-    """Which go, one after the other: `alike` gives all that a sentence is like."""
+    """Return the rows that go, because an earlier one that stays is like them; `alike` gives all rows like a row."""
     gone: set[int] = set()
     for row in range(count):
         if any(other < row and other not in gone for other in alike(row).tolist()):
@@ -64,7 +64,7 @@ def first_stays(alike: Callable[[int], np.ndarray], count: int) -> set[int]:
 
 
 def truth_of_sets(shingles: list[list[str]]) -> set[int]:
-    """Compare all sets with all."""
+    """Return the rows that go, by comparing all sets of word pairs with each other."""
     numbers: dict[str, int] = {}
     sets = [sorted({numbers.setdefault(pair, len(numbers)) for pair in own}) for own in shingles]
     sizes = np.array([len(one) for one in sets])
@@ -81,7 +81,7 @@ def truth_of_sets(shingles: list[list[str]]) -> set[int]:
 
 
 def release_of(sentences: list[str], folder: Path) -> Path:
-    """Make a release whose references are the sentences."""
+    """Make a release whose references are the sentences, and return its folder."""
     path = folder / "pairs.parquet"
     pq.write_table(pa.table({"reference": sentences, "translation": sentences, "score": [0.5] * len(sentences)}), path)
     columns = {"reference": "reference", "translation": "translation", "para_score": "score"}
@@ -90,14 +90,14 @@ def release_of(sentences: list[str], folder: Path) -> Path:
 
 
 def ours(release: Path, count: int, **settings: Any) -> set[int]:
-    """Select from the release; gives the rows that were dropped. A filter that drops nothing is always there."""
+    """Select from a release, always with a filter that drops nothing; return the rows that were dropped."""
     with tempfile.TemporaryDirectory() as folder:
         selected = select(release, Path(folder) / "selected", ReleaseFilter(min_length=1, **settings)).folder
         return set(range(count)) - set(pq.read_table(selected / "data", columns=["id"])["id"].to_pylist())
 
 
 def rensa(tokenizer: Tokenizer, sentences: list[str]) -> set[int]:
-    """Deduplicate by rensa in memory, with as many permutations and bands as ours."""
+    """Deduplicate with rensa in memory, with as many permutations and bands as ours; return the rows that go."""
     from rensa import RMinHash, RMinHashDeduplicator
 
     bands, rows = bands_and_rows(JACCARD)
@@ -110,7 +110,11 @@ def rensa(tokenizer: Tokenizer, sentences: list[str]) -> set[int]:
 def measure(
     systems: dict[str, Callable[[], set[int]]], without: Callable[[], set[int]], repeats: int
 ) -> tuple[dict[str, list[float]], dict[str, set[int]]]:
-    """Let the systems take turns: CPU seconds of each repeat, and what they drop; ours less those of `without`."""
+    """Run the systems in turn.
+
+    Returns:
+        CPU seconds of each repeat by system, ours without those of `without`; and the rows that each system drops.
+    """
 
     def timed(system: Callable[[], set[int]]) -> tuple[float, set[int]]:
         started = time.process_time()
@@ -120,7 +124,7 @@ def measure(
     runs = in_turn(
         {name: partial(timed, system) for name, system in {"without": without, **systems}.items()}, repeats + 1
     )
-    # The first round compiles loops.
+    # The first round compiles loops, so it does not count.
     seconds = {name: [spent for spent, _ in own[1:]] for name, own in runs.items()}
     base = statistics.median(seconds.pop("without"))
     for name in systems:

@@ -1,4 +1,4 @@
-"""How fast negatives are mined, and how many are those of float32: torch, compiled loops, int8.
+"""Measure how fast negatives are mined by torch, compiled loops and int8, and how many are those of float32.
 
 For each encoder mega-batches of real pairs are mined by each way in turn, with the vectors of an encoder after some
 training. "agree" is the share of sentences with the same negative as with torch, the last column the mean by which
@@ -40,13 +40,13 @@ Way = Callable[[torch.Tensor, np.ndarray], np.ndarray]
 
 
 def vocabulary_of(kind: UnitKind, references: Sequence[pa.Array], size: int) -> Vocabulary:
-    """Take the most frequent units, and made-up ones where the text has too few."""
+    """Return a vocabulary of the `size` most frequent units, with made-up ones if the text has too few."""
     found = most_frequent(kind, count_units(references, [kind])[kind], size)
     return Vocabulary(kind, [*found.units, *(f"[{number}]" for number in range(size + 1 - len(found)))])
 
 
 def store_of(encoder: SentenceTransformer, sides: Sides, folder: Path) -> PairStore:
-    """Cut the sentences and write their rows."""
+    """Cut the sentences of pairs into units, and store their rows in the table of an encoder."""
     vocabularies = {part.unit_kind: part.vocabulary for part in take_apart(encoder).parts}  # type: ignore[arg-type]
     readers = {name: lookup(vocabulary) for name, vocabulary in vocabularies.items()}
     columns = (
@@ -58,7 +58,7 @@ def store_of(encoder: SentenceTransformer, sides: Sides, folder: Path) -> PairSt
 
 
 def by_torch(vectors: torch.Tensor, keys: np.ndarray) -> np.ndarray:
-    """Mine as on a GPU, in blocks of torch."""
+    """Mine negatives with torch in blocks, as on a GPU."""
     rows, columns = excluded(keys)
     bounds = np.searchsorted(rows, np.arange(len(vectors) + 1))
     exclusions = torch.from_numpy(rows), torch.from_numpy(columns)
@@ -75,7 +75,7 @@ WAYS: dict[str, Way] = {
 def vectors_of(
     config: EncoderConfig, sides: tuple[list[str], list[str]], arguments: argparse.Namespace, folder: Path
 ) -> list[tuple[torch.Tensor, np.ndarray]]:
-    """Train an encoder on all pairs but those of the last mega-batches, and encode these: vectors and keys of each."""
+    """Train an encoder on all pairs but the last mega-batches, and return the vectors and keys of each of these."""
     columns = [pa.array(side) for side in sides]
     encoder = build_encoder(config, {kind: vocabulary_of(kind, columns, arguments.rows - 1) for kind in config.kinds})
     store = store_of(encoder, sides, folder)
@@ -117,7 +117,7 @@ def main() -> None:
 
 
 def report(title: str, megas: list[tuple[torch.Tensor, np.ndarray]]) -> None:
-    """Mine and print the rows of one encoder."""
+    """Mine the mega-batches of one encoder in each way, and print the rows of the table."""
     seconds: dict[str, list[float]] = {name: [] for name in WAYS}
     agree: dict[str, list[float]] = {name: [] for name in WAYS}
     worse: dict[str, list[float]] = {name: [] for name in WAYS}
@@ -133,7 +133,7 @@ def report(title: str, megas: list[tuple[torch.Tensor, np.ndarray]]) -> None:
             spent = time.process_time() - started
             wanted = found if wanted is None else wanted
             if round_ == 0:
-                # Loops are compiled and memory is taken for the first time.
+                # The first time does not count, because it compiles loops and allocates memory.
                 continue
             seconds[name].append(spent)
             agree[name].append(float((found == wanted).mean()))

@@ -1,4 +1,4 @@
-"""What one sentence costs: CPU time of a call with a single string, each system in processes of its own.
+"""Measure the CPU time of encoding a single string, each system in processes of its own.
 
 Both objects of ours with the small encoder that the package carries and with a WORD model, and the peers with the same
 WORD model. `--threads` sets what torch takes by default. `--before` is another tree of this package, such as an older
@@ -30,7 +30,7 @@ SYSTEMS = {
     ),
     "model2vec": "from model2vec import StaticModel; model = StaticModel.from_pretrained({folder!r})",
 }
-# The first half of the sentences is for warming up.
+# The first half of the sentences only warms up the system.
 MEASURE = """
 import sys, time
 sentences = [line.rstrip() for line in open(sys.argv[1], encoding="utf8")][:2 * {count}]

@@ -1,4 +1,4 @@
-"""A corpus and encoders in another language from end to end: the steps of docs/examples/german.yaml, measured.
+"""Measure a corpus and encoders in another language from end to end, by the steps of docs/examples/german.yaml.
 
 The translator and the scorer learned from the first half of a bitext, the corpus is made of the second. Compared are,
 on other lines, the scorer and encoders that are trained on the corpus: how like the teacher they are, which reads the
@@ -51,12 +51,12 @@ def write(path: Path, lines: list[str]) -> Path:
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
-    """Scale vectors to length 1; zeros stay."""
+    """Scale vectors to length 1; vectors of zeros stay as they are."""
     return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9))
 
 
 class Benchmark:
-    """The steps in a folder, in which a second run finds the results of the first."""
+    """The steps of the benchmark; a second run finds the results of the first in the same folder."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.arguments, self.out, self.language = arguments, arguments.out, arguments.language
@@ -67,14 +67,14 @@ class Benchmark:
         ]
 
     def half(self, part: slice, name: str) -> dict[str, Path]:
-        """Write some lines of both sides of the bitext."""
+        """Write a part of both sides of the bitext to files called `name`, and return their paths by language."""
         return {
             side: write(self.out / f"{name}.{side}", read(self.arguments.bitext / f"train.{side}")[part])
             for side in ("en", self.language)
         }
 
     def corpus(self, name: str, source: Path, reference: Path) -> Path:
-        """Build a corpus with the scorer."""
+        """Build a corpus with the distilled scorer, and return its folder."""
         build(
             TextInput(source=source, reference=reference),
             self.out / name,
@@ -86,7 +86,7 @@ class Benchmark:
         return self.out / name
 
     def encoders(self) -> dict[str, Path]:
-        """Distill the scorer, build the corpus of the second half, train on a part of it; returns encoders by name."""
+        """Distill the scorer, build the corpus of the second half, and train on a part; return encoders by name."""
         first, second = self.halves
         seed = self.arguments.seed
         found = {"the scorer, distilled": self.out / "scorer"}
@@ -109,18 +109,18 @@ class Benchmark:
         return found
 
     def english(self) -> Path:
-        """Distill from the English side of the first half, as far as one comes without translations."""
+        """Distill an encoder from the English side of the first half, to compare with what needs no translations."""
         config = DistillConfig(seed=self.arguments.seed, start="trigrams")
         return distill(
             self.arguments.teacher, out=self.out / "english", text=self.halves[0]["en"], config=config
         ).folder
 
     def captions(self) -> list[tuple[list[str], list[str], np.ndarray]]:
-        """Translate the captions of STS: both sides and the scores of each set."""
+        """Translate the captions of STS; return both sides and the scores of each set."""
         sets, rows = [], []
         for year, name in CAPTIONS:
             pairs = sts_pairs(self.arguments.sts / f"{year}-en-test" / f"STS.input.{name}.txt")
-            # Releases store one blank between words.
+            # Releases store exactly one blank between words.
             lines = [[" ".join(side.split()) for side in pair[1:]] for pair in pairs]
             sets.append((lines, np.array([pair[0] for pair in pairs])))
             rows += [sentence for line in lines for sentence in line]
@@ -171,7 +171,7 @@ def compare(
     teacher: np.ndarray,
     captions: list[tuple[list[str], list[str], np.ndarray]],
 ) -> None:
-    """Print a line for each encoder."""
+    """Print a row of the table for each encoder."""
     titles = ["like the teacher", "translation found", "score of pairs", "of random pairs"]
     titles += [" ".join(names) for names in CAPTIONS]
     print(f"| | {' | '.join(titles)} |\n|---|{'---:|' * len(titles)}")

@@ -1,4 +1,4 @@
-"""How fast are training and generation of the LSTM, beside a transformer of as many parameters?
+"""Compare the speed of the LSTM in training and generation with that of a transformer with as many parameters.
 
     python benchmarks/paraphraser.py --pairs machine-translations.parquet
     python benchmarks/paraphraser.py --model models/paraphraser --input sentences.txt
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 
-# Before torch is imported, which reads it once.
+# This must be set before torch is imported, which reads it once.
 os.environ["OMP_NUM_THREADS"] = "1"
 
 import argparse
@@ -31,14 +31,17 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, GenerationConfig,
 from paranmt_hf import Paraphraser, ParaphraserConfig, ParaphraserTraining, train_paraphraser
 
 LAYERS, HEADS = 2, 4
-# Steps that are taken off.
+# The time of so many steps is subtracted.
 FEW = 2
-# From sentences to their most probable paraphrases.
+# A function from sentences to their most probable paraphrases.
 Generate = Callable[[list[str]], list[str]]
 
 
 def marian(lstm: Path, embedding: int, folder: Path) -> Path:
-    """Write Marian of two and two layers with the pieces of our model, and as many parameters by its inner width."""
+    """Write a Marian model with two layers on each side and the pieces of our model.
+
+    Its inner width is chosen so that it has as many parameters as ours.
+    """
     ours, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(lstm), AutoTokenizer.from_pretrained(lstm)
 
     def made(inner: int) -> MarianMTModel:
@@ -60,7 +63,7 @@ def marian(lstm: Path, embedding: int, folder: Path) -> Path:
             )
         )
 
-    # Two matrices and a bias of that width in each layer.
+    # Each layer has two matrices and a bias of the inner width.
     inner = (size(ours) - size(made(1))) / (2 * LAYERS * (2 * embedding + 1))
     made(max(1, round(inner))).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -68,12 +71,12 @@ def marian(lstm: Path, embedding: int, folder: Path) -> Path:
 
 
 def size(model: torch.nn.Module) -> int:
-    """Trained parameters."""
+    """Return the number of trained parameters."""
     return sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
 
 
 def training(config: ParaphraserConfig, arguments: argparse.Namespace) -> Callable[[], float]:
-    """A contestant of training: target pieces per CPU second."""
+    """Return a function that trains for a few steps, and returns the target pieces per CPU second."""
 
     def run(steps: int) -> tuple[float, int]:
         settings = ParaphraserTraining(
@@ -92,14 +95,14 @@ def training(config: ParaphraserConfig, arguments: argparse.Namespace) -> Callab
 
 
 def searching(model: str | Path, beams: int, length: int, budget: int) -> Generate:
-    """Our beam search."""
+    """Return a function that generates with our beam search."""
     settings = {"beams": beams, "max_length": length, "batch_tokens": budget, "keep_copies": True, "device": "cpu"}
     paraphraser = Paraphraser.from_pretrained(model, scorer=None, **settings)
     return lambda sentences: [own[0].text if own else "" for own in paraphraser(sentences)]
 
 
 def generating(model: str | Path, beams: int, length: int, budget: int) -> Generate:
-    """`generate()` of transformers, over batches of sentences of like length."""
+    """Return a function that calls `generate()` of transformers, in batches of sentences of similar length."""
     network, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(model).eval(), AutoTokenizer.from_pretrained(model)
     network.generation_config = GenerationConfig(
         num_beams=beams,
@@ -113,11 +116,11 @@ def generating(model: str | Path, beams: int, length: int, budget: int) -> Gener
     @torch.inference_mode()
     def run(sentences: list[str]) -> list[str]:
         ids = tokenizer(sentences)["input_ids"]
-        # Like ours, it leaves out what is too long.
+        # Sentences that are too long are left out, as by our search.
         waiting = sorted((row for row in range(len(ids)) if len(ids[row]) <= length), key=lambda row: len(ids[row]))
         texts = [""] * len(sentences)
         while waiting:
-            # The longest is the last.
+            # The sentences ascend in length, so the last one is the longest.
             count = next(n for n in range(len(waiting), 0, -1) if n == 1 or n * len(ids[waiting[n - 1]]) <= budget)
             batch, waiting = waiting[:count], waiting[count:]
             inputs = tokenizer.pad({"input_ids": [ids[row] for row in batch]}, return_tensors="pt")
@@ -130,7 +133,7 @@ def generating(model: str | Path, beams: int, length: int, budget: int) -> Gener
 
 
 def timed(generate: Generate, sentences: list[str], texts: list[list[str]]) -> Callable[[], float]:
-    """A contestant of generation: sentences per CPU second; collects its texts."""
+    """Return a function that generates, adds the texts to `texts`, and returns the sentences per CPU second."""
     generate(sentences[:2])
 
     def rate() -> float:
@@ -142,7 +145,7 @@ def timed(generate: Generate, sentences: list[str], texts: list[list[str]]) -> C
 
 
 def table(title: str, rates: dict[str, list[float]]) -> list[str]:
-    """Write a table; ratios are to the first row."""
+    """Return the lines of a table; ratios are to the first row."""
     base = statistics.median(next(iter(rates.values())))
     lines = [f"| {title} | median | min | max | ratio |", "|---|---:|---:|---:|---:|"]
     for name, values in rates.items():
@@ -152,7 +155,7 @@ def table(title: str, rates: dict[str, list[float]]) -> list[str]:
 
 
 def random_weights(arguments: argparse.Namespace, folder: Path) -> list[str]:
-    """Training and generation of both architectures."""
+    """Measure training and generation of both architectures with random weights; return the lines of the tables."""
     own = ParaphraserConfig(pieces=arguments.pieces, embedding=arguments.embedding, hidden=arguments.hidden)
     start = ParaphraserTraining(max_steps=1, held_out=0, max_pieces=arguments.length, device="cpu")
     arguments.few = folder / "few.parquet"
@@ -185,7 +188,7 @@ def random_weights(arguments: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def real_sentences(arguments: argparse.Namespace) -> list[str]:
-    """Our beam search beside `generate()`, over batches of several sizes."""
+    """Measure our beam search and `generate()` in batches of several sizes; return the lines of the table."""
     sentences = arguments.input.read_text(encoding="utf8").split("\n")[: arguments.sentences]
     lines = [f"{len(sentences)} sentences of `{arguments.input.name}`, model `{Path(arguments.model).name}`.", ""]
     same = True

@@ -1,4 +1,4 @@
-"""Encoders of this project next to those of others: size, agreement with people on STS, and speed.
+"""Compare encoders of this project with those of others by size, agreement with people on STS, and speed.
 
 Each is measured in one run, in turn: WordLlama (pip install wordllama), what model2vec distils from a teacher (pip
 install model2vec skeletoken), the average of GloVe, teachers, and ours. Figures of models that were not run are
@@ -40,9 +40,9 @@ QUOTED = (
     ("static-similarity-mrl-multilingual-v1", 434, 1024, "Apache-2.0", (71.6, 74.3, 72.8, 79.9, 82.5, 78.4)),
     ("static-retrieval-mrl-en-v1", 125, 1024, "Apache-2.0", (60.4, 72.6, 69.6, 74.0, 80.1, 72.8)),
 )
-# The same of models that are measured here too, STS15 and STS16 alone.
+# The same figures of models that are measured here too, only for STS15 and STS16.
 QUOTED_YEARS = {"all-MiniLM-L6-v2": (85.4, 79.0), "all-mpnet-base-v2": (85.7, 80.0)}
-# How each library loads an encoder.
+# The code with which each library loads an encoder.
 LOADING = {
     "paranmt_hf": "import paranmt_hf; model = paranmt_hf.load({folder!r})",
     "model2vec": "from model2vec import StaticModel; model = StaticModel.from_pretrained({folder!r})",
@@ -68,12 +68,12 @@ class Peer:
     sentences: int = 20_000
 
     def megabytes(self) -> float:
-        """The size of its weights."""
+        """The size of the encoder's weights in megabytes."""
         folder = Path(load(self.folder).source.folder if self.library == "paranmt_hf" else self.folder)
         return sum(path.stat().st_size for path in folder.rglob("*.safetensors")) / 1e6
 
     def encode_once(self, sentences: list[str]) -> float:
-        """CPU seconds of a new process on one core for these sentences, without its start."""
+        """Return the CPU seconds that a new process on one core takes for these sentences, without its start."""
         program = (
             f"import json, sys, time; {LOADING[self.library].format(folder=self.folder)}\n"
             "sentences = json.load(sys.stdin); model.encode(sentences[:1000])\n"
@@ -89,7 +89,7 @@ def wordllama(folder: Path) -> Path:
 
     found = find_spec("wordllama")
     assert found is not None
-    # The files alone: the package would bring more.
+    # Only the files are used, because the package needs further packages.
     package = Path(next(iter(found.submodule_search_locations or [])))
     (table,) = load_file(package / "weights" / "l2_supercat_256.safetensors").values()
     tokenizer = Tokenizer.from_file(str(package / "tokenizers" / "l2_supercat_tokenizer_config.json"))
@@ -101,7 +101,7 @@ def wordllama(folder: Path) -> Path:
 
 
 def model2vec(folder: Path, teacher: str) -> Path:
-    """Distil a teacher with model2vec."""
+    """Distil a teacher with model2vec, and return the folder of the encoder."""
     from model2vec.distill import distill
 
     out = folder / f"model2vec-{Path(teacher).name}"
@@ -111,7 +111,7 @@ def model2vec(folder: Path, teacher: str) -> Path:
 
 
 def average(folder: Path, vectors: Path) -> Path:
-    """Save the average of word vectors as a SentenceTransformer."""
+    """Save the average of word vectors as a SentenceTransformer, and return its folder."""
     units, rows = ["[UNK]"], [""]
     for line in _lines(vectors):
         word, _, numbers = line.partition(" ")
@@ -130,17 +130,17 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def row(name: str, values: list[object]) -> str:
-    """A line of a Markdown table."""
+    """Return a row of a Markdown table."""
     return f"| {name} | {' | '.join('' if value is None else str(value) for value in values)} |"
 
 
 def figures(found: Any, measure: str) -> list[str]:  # noqa: ANN401 - the results of `evaluate`
-    """A measure of the years, times 100."""
+    """Return a measure of the results for each year of STS, times 100."""
     return [f"{100 * found.value(year, measure):.1f}" for year in YEARS]
 
 
 def of_card(measure: str, *further: tuple[str, str, str]) -> list[str]:
-    """The figures that the card of `word-trigram` has, which the package does not carry."""
+    """Return figures from the card of the encoder `word-trigram`, which the package does not carry."""
     wanted = [*(("Year", year, measure) for year in YEARS), *further]
     return [figure("word-trigram", *each) for each in wanted]
 

@@ -1,4 +1,4 @@
-"""How long static encoders take from the start of Python to the first vector, each by its own library.
+"""Measure the time of static encoders from the start of Python to the first vector, each in its own library.
 
 WordLlama (pip install wordllama), whose table is also read by model2vec (pip install model2vec) and by
 sentence-transformers, and ours by both of its objects. Each measurement is a process of its own; the systems take
@@ -22,7 +22,7 @@ SENTENCE = "'A man sings.'"
 
 
 def wordllama_folder() -> Path:
-    """The folder of the installed package, with its table and tokenizer."""
+    """Return the folder of the installed package WordLlama, which holds its table and tokenizer."""
     found = find_spec("wordllama")
     if found is None or not found.submodule_search_locations:
         raise SystemExit("there is no wordllama; install it: pip install wordllama")
@@ -44,12 +44,12 @@ def as_model2vec(package: Path, folder: Path) -> Path:
 
 
 def systems(package: Path, model2vec: Path) -> dict[str, str]:
-    """The program of each system."""
+    """Return the Python program of each system, by name."""
     ours, table = "import paranmt_hf; paranmt_hf.", repr(str(model2vec))
     return {
         "`StaticEncoder`, the carried encoder": f"{ours}StaticEncoder.from_pretrained().encode({SENTENCE})",
         "`StaticEncoder`, base": f"{ours}StaticEncoder.from_pretrained('base').encode({SENTENCE})",
-        # Without the folder it looks for its own tokenizer elsewhere, and fetches it.
+        # Without this folder WordLlama would look for its tokenizer elsewhere, and download it.
         "WordLlama": "from wordllama import WordLlama; "
         f"WordLlama.load(cache_dir={str(package)!r}, disable_download=True).embed({SENTENCE})",
         "model2vec, WordLlama's table": "from model2vec import StaticModel; "
@@ -75,7 +75,7 @@ def main() -> None:
         runs = in_turn(measurements, arguments.repeats + 1)
     print("| from the start of Python to the first vector | CPU s, median (range) | wall s, median (range) |")
     print("|---|---:|---:|")
-    # The first round compiles bytecode and brings files into memory.
+    # The first round does not count, because it compiles bytecode and reads files into memory.
     for name, (_, *own) in runs.items():
         cpu, wall = ([getattr(run, figure) for run in own] for figure in ("cpu", "wall"))
         print(f"| {name} | {spread(cpu, '.2f')} | {spread(wall, '.2f')} |")

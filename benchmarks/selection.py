@@ -1,4 +1,4 @@
-"""Selection beside OpusFilter: length, identical sides, exact copies; and language identification.
+"""Compare selection with OpusFilter: by length, identical sides, exact copies, and language identification.
 
 Each run is a process of its own, pinned to one core, in turn; figures are CPU seconds and peak resident memory of the
 whole command as the operating system counts them. OpusFilter is installed in an environment of its own, because it
@@ -30,7 +30,7 @@ from commands import Run, heading, in_turn, measured, medians, paranmt, rows_of,
 from paranmt_hf import ReleaseFilter, select
 
 SIDES = ("reference", "translation")
-# Those that `paranmt select` chooses from.
+# The languages that `paranmt select` chooses from.
 LANGUAGES = (
     "ar bg bn ca cs da de el en es et eu fa fi fr ga he hi hr hu id is it ja ko lt lv mk ms nl no pl pt ro ru sk sl "
     "sq sr sv ta th tr uk ur vi zh"
@@ -39,14 +39,14 @@ LANGUAGES = (
 
 @dataclass(frozen=True)
 class Selection:
-    """What a selection took, and how many pairs it left."""
+    """The cost of a selection, and the number of pairs that it kept."""
 
     run: Run
     left: int
 
 
 def copies_of(release: Path, copies: int, folder: Path) -> Path:
-    """Make a release that holds another one so many times, with sentences of its own in each copy."""
+    """Make a release that holds another one `copies` times, with different sentences in each copy."""
     files = []
     for copy in range(copies):
         for path in sorted((release / "data").glob("*.parquet")):
@@ -67,14 +67,14 @@ def copies_of(release: Path, copies: int, folder: Path) -> Path:
 
 
 def ours(release: Path, options: Sequence[str], folder: Path) -> Selection:
-    """One selection."""
+    """Run and measure one selection with this package."""
     shutil.rmtree(folder / "out", ignore_errors=True)
     run = paranmt("select", release, "--out", folder / "out", *options)
     return Selection(run, rows_of(folder / "out"))
 
 
 def opusfilter(program: Path, filters: Sequence[dict[str, object]], duplicates: bool, folder: Path) -> Selection:
-    """The same with OpusFilter, over the plain text in the folder."""
+    """Run and measure the same selection with OpusFilter, over the plain text in the folder."""
     steps = [
         {
             "type": "filter",
@@ -92,7 +92,7 @@ def opusfilter(program: Path, filters: Sequence[dict[str, object]], duplicates: 
 
 
 def plain_text(release: Path, folder: Path) -> int:
-    """Write the sides of a release as plain text into a new folder; returns the number of pairs."""
+    """Write the sides of a release as plain text into a new folder, and return the number of pairs."""
     folder.mkdir()
     with (folder / SIDES[0]).open("w") as first, (folder / SIDES[1]).open("w") as second:
         for path in sorted((release / "data").glob("*.parquet")):
@@ -103,7 +103,7 @@ def plain_text(release: Path, folder: Path) -> int:
 
 
 def row(name: str, pairs: int, found: Sequence[Selection], first: Sequence[Selection] | None = None) -> str:
-    """A row of the table: medians; the ratio is that of the medians of rates."""
+    """Return a row of the table with medians; the ratio is that of the median rates, to the runs `first`."""
     middle, rates = medians([each.run for each in found]), spread([pairs / each.run.cpu for each in found])
     ratio = medians([each.run for each in first]).cpu / middle.cpu if first else 1.0
     figures = f"{middle.wall:.0f} | {max(each.run.memory for each in found):.2f} | {found[0].left:,} | {ratio:.1f}"
@@ -111,7 +111,7 @@ def row(name: str, pairs: int, found: Sequence[Selection], first: Sequence[Selec
 
 
 def compare(arguments: argparse.Namespace, folder: Path) -> None:
-    """Measure both in turn: length, identical sides and copies of all pairs; then the language of some."""
+    """Measure both systems in turn: length, identical sides and copies of all pairs, then the language of some."""
     same = {"SimilarityFilter": {"threshold": 1, "unit": "char", "lowercase": True}}
     length = {"LengthFilter": {"unit": "word", "min_length": 1, "max_length": 30}}
     options = ["--max-length", "30", "--drop-identical", "--drop-copies", "pair"]

@@ -1,4 +1,4 @@
-"""How fast Sent2Vec trains, in what memory, to what loss and quality; the authors' program beside it.
+"""Compare the training of Sent2Vec with the authors' program: speed, memory, loss and quality.
 
 Each run is a process of its own with one thread, so that the figures are CPU seconds and peak resident memory of the
 whole command as the operating system counts them: ours reads and cuts text as it was written, the program gets the
@@ -27,13 +27,13 @@ from words import word_tokenizer, words_of
 from paranmt_hf import evaluate
 
 DIMENSION, BUCKETS, THRESHOLD, RARE = 300, 2_000_000, 1e-4, 5
-# Shares of a run at which the losses are compared.
+# Shares of a training run at which losses are compared.
 POINTS = (0.1, 0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass
 class Run:
-    """Figures of a run: words read, what it took, mean loss of all targets up to each of `POINTS`, STS 2014."""
+    """The figures of a run: words read, its cost, mean loss of all targets up to each of `POINTS`, and STS 2014."""
 
     words: int
     cpu: float
@@ -43,13 +43,13 @@ class Run:
 
 
 def ours(text: Path, folder: Path, order: int, epochs: int, seed: int, sts: Path) -> Run:
-    """Train with this package."""
+    """Train with this package, and return the figures of the run."""
     out = folder / "model"
     options = {
         **{"dimension": DIMENSION, "min-count": RARE, "epochs": epochs, "ngrams": order, "seed": seed},
         "steps": f"min_target_count={RARE},threshold={THRESHOLD}",
         "ngram-settings": f"dropped_ngrams=2,buckets={BUCKETS}",
-        # So that the losses are of the same: the program trains n-grams over the target's place.
+        # Makes losses comparable: like the program, ours then trains n-grams that span the target's place.
         "context": "program",
     }
     words = [word for name, value in options.items() for word in (f"--{name}", value)]
@@ -59,17 +59,20 @@ def ours(text: Path, folder: Path, order: int, epochs: int, seed: int, sts: Path
 
 
 def curve(losses: list[list[float]]) -> list[float]:
-    """Mean loss from the beginning to each of `POINTS`; `losses` has words read and the mean loss since the last."""
+    """Return the mean loss from the beginning to each of `POINTS`.
+
+    `losses` holds numbers of words read, each with the mean loss since the entry before.
+    """
     ends, means = np.array(losses).T
     sums = np.cumsum(np.diff(ends, prepend=0) * means) / ends
     return np.interp(np.array(POINTS) * ends[-1], ends, sums).tolist()
 
 
 def program(path: Path, text: Path, folder: Path, order: int, epochs: int, sts: Path) -> Run:
-    """Train with the authors' program; it has no seed."""
+    """Train with the authors' program, which has no seed, and return the figures of the run."""
     options = {
         **{"dim": DIMENSION, "minCount": RARE, "minCountLabel": RARE, "t": THRESHOLD, "epoch": epochs, "lr": 0.2},
-        # It divides by the number of buckets, also without n-grams.
+        # The program divides by the number of buckets even if there are no n-grams, so it must not be 0.
         **{"wordNgrams": order, "dropoutK": 2, "bucket": BUCKETS if order > 1 else 1, "neg": 10, "thread": 1},
     }
     words = [word for name, value in options.items() for word in (f"-{name}", str(value))]
@@ -84,21 +87,21 @@ def program(path: Path, text: Path, folder: Path, order: int, epochs: int, sts: 
 
 
 def tokens_of(path: Path) -> int:
-    """Read the number of tokens of its text from a model of the program (`saveModel` in its `fasttext.cc`)."""
+    """Read the number of tokens in the training text from a model of the program, see `saveModel` in `fasttext.cc`."""
     with path.open("rb") as file:
-        # Fourteen settings of 32 bits and one of 64, and three sizes of the dictionary.
+        # Before it are fourteen settings of 32 bits, one of 64, and three sizes of the dictionary.
         file.seek(14 * 4 + 8 + 3 * 4)
         return int(np.fromfile(file, np.int64, 1)[0])
 
 
 def score(model: Path, sts: Path) -> float:
-    """Mean of Pearson's r times 100 over the sets of STS 2014."""
+    """Return the mean of Pearson's r times 100 over the sets of STS 2014."""
     (result,) = evaluate(model, data=sts, bootstrap=0)
     return 100 * (result.value("STS14") or 0.0)
 
 
 def encoding_rates(model: Path, text: Path, sentences: int = 20_000) -> list[float]:
-    """Words per CPU second with which stock StaticEmbedding encodes, the best of several batch sizes, five times."""
+    """Return the words per CPU second of a stock StaticEmbedding, five times the best of several batch sizes."""
     code = (
         "import os; os.environ['TOKENIZERS_PARALLELISM'] = 'false'\n"
         "import sys, time, torch; from sentence_transformers import SentenceTransformer; torch.set_num_threads(1)\n"
@@ -115,7 +118,7 @@ def encoding_rates(model: Path, text: Path, sentences: int = 20_000) -> list[flo
 
 
 def write_texts(tokenizer: Tokenizer, text: Path, folder: Path, lines: int, seed: int) -> tuple[Path, Path, float]:
-    """Write lines in a seeded order, as they are and cut; returns both files and the words of a sentence."""
+    """Write lines in a seeded order, as they are and cut; return both files and the mean number of words in a line."""
     chosen = text.read_text(encoding="utf8").split("\n")[:lines]
     order = np.random.default_rng(seed).permutation(len(chosen))
     chosen = [" ".join(chosen[index].split()) for index in order.tolist()]
@@ -127,7 +130,7 @@ def write_texts(tokenizer: Tokenizer, text: Path, folder: Path, lines: int, seed
 
 
 def row(name: str, runs: Sequence[Run]) -> str:
-    """A row of the table: medians, and the range of the rate and of the quality."""
+    """Return a row of the table: medians, and the range of the rate and of the quality."""
     losses = " / ".join(f"{statistics.median(run.losses[index] for run in runs):.3f}" for index in range(len(POINTS)))
     memory = statistics.median(run.memory for run in runs)
     rate, quality = spread([run.words / run.cpu for run in runs]), spread([run.sts for run in runs], ".1f")
@@ -159,7 +162,7 @@ def main() -> None:
         for seed in range(repeats + 1):
             with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
                 folder = Path(name).resolve()
-                # Before the first run that counts the kernels are compiled, on a few lines.
+                # A run on a few lines compiles the kernels before the first run that counts.
                 lines = arguments.lines if seed else min(arguments.lines, 2_000)
                 plain, cut, length = write_texts(tokenizer, arguments.text, folder, lines, seed)
                 mine = ours(plain, folder, order, arguments.epochs, seed, arguments.sts)
@@ -170,7 +173,7 @@ def main() -> None:
                     encoding = encoding_rates(folder / "model", plain)
                 if path is not None:
                     other.append(program(path, cut, folder, order, arguments.epochs, arguments.sts))
-                # What there is of an interrupted benchmark.
+                # These lines remain if the benchmark is interrupted.
                 print(f"order {order}, repeat {seed}: {own[-1]} {other[-1:]}", file=sys.stderr, flush=True)
         print(f"### {'words' if order == 1 else f'n-grams of up to {order} words'}\n")
         shown = ", ".join(f"{share:.0%}" for share in POINTS)

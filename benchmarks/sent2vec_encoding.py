@@ -1,4 +1,4 @@
-"""How fast a converted Sent2Vec model encodes, beside WORD and beside the authors' program on the same model.
+"""Compare the speed of a converted Sent2Vec model with WORD, and with the authors' program on the same model.
 
 The program is run in turn with ours, as its users run it: `print-sentence-vectors`, text on standard input, vectors as
 text on standard output, which nobody reads. The CPU time of the same command on one line, which reads the model, is
@@ -27,12 +27,12 @@ from words import word_tokenizer, words_of
 from paranmt_hf import load
 
 THEIRS = "the program, less the time to read the model"
-# How the model is converted, by the name of the folder.
+# Options of the conversion by the name of its folder.
 CONVERSIONS = {"blanks": ["--cut", "blanks"], "raw": []}
 
 
 def ours(encoder: Any, sentences: list[str]) -> float:  # noqa: ANN401 - what `load` gives
-    """CPU seconds of our encoder, with nothing remembered of earlier text."""
+    """Return the CPU seconds of our encoder, which remembers nothing of earlier text."""
     encoder.forget_average()
     start = time.process_time()
     encoder.encode(sentences)

@@ -1,4 +1,4 @@
-"""Collect the words that usually begin sentences: what `paranmt_hf/assets/meaning/openings.txt` holds.
+"""Collect the words that usually begin sentences, for `paranmt_hf/assets/meaning/openings.txt`.
 
 A word is one if it begins a sentence, and inside sentences stands in lower case at least three times and in three of
 ten cases. Other words that begin a sentence are taken for names.
@@ -26,7 +26,7 @@ SKIPPED = "source"  # The column that is not in English
 
 
 def sentences(paths: list[Path]) -> Iterator[str]:
-    """Read each distinct sentence of the columns of text of some files."""
+    """Yield each distinct sentence in the columns of text of some Parquet files."""
     columns = []
     for path in paths:
         table = pq.read_table(path)
@@ -36,7 +36,7 @@ def sentences(paths: list[Path]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Count, and write the words."""
+    """Count the words of the files, and write those that usually begin sentences."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=Path, nargs="+", required=True, help="Parquet files with English sentences")
     parser.add_argument("--out", type=Path, required=True)

@@ -1,4 +1,4 @@
-"""How fast `paranmt serve` answers, next to the same encoder behind a plain server; Linux only.
+"""Compare how fast `paranmt serve` answers with the same encoder in a plain server; Linux only.
 
 The peers are stock sentence-transformers and model2vec, with the encoder exported for them, each in a starlette
 application of a few lines that answers `/embed`. Every server is a process on the last core; the client runs on any.
@@ -60,7 +60,7 @@ ROUTES = {
 
 
 class Server:
-    """A server that runs.
+    """A running server.
 
     Attributes:
         first: Seconds from the start of its process to the first answer.
@@ -70,7 +70,7 @@ class Server:
         self._process, self._port = process, port
         self.first = 0.0
         while not self.first:
-            # It refuses connections until it listens.
+            # The server refuses connections until it listens.
             with suppress(ConnectionError):
                 self._connection = HTTPConnection("127.0.0.1", port)
                 self.ask("/embed", {"inputs": "a cat"})
@@ -81,7 +81,7 @@ class Server:
                 time.sleep(0.005)
 
     def ask(self, path: str, values: object) -> bytes:
-        """Ask on one connection that stays open."""
+        """Send a request on a connection that stays open, and return the body of the answer."""
         self._connection.request("POST", path, json.dumps(values), {"Content-Type": "application/json"})
         answer = self._connection.getresponse()
         body = answer.read()
@@ -90,19 +90,19 @@ class Server:
         return body
 
     def cpu(self) -> float:
-        """CPU seconds of the process so far."""
+        """Return the CPU seconds of the process so far."""
         values = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(values[11]) + int(values[12])) / os.sysconf("SC_CLK_TCK")
 
     def memory(self) -> float:
-        """Peak resident megabytes of the process so far."""
+        """Return the peak resident memory of the process so far, in megabytes."""
         found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{self._process.pid}/status").read_text())
         return int(found[1]) / 1024 if found else 0.0
 
 
 @contextmanager
 def running(command: list[str], port: int) -> Iterator[Server]:
-    """Run a server on the last core, and end it with Ctrl-C."""
+    """Run a server on the last core in a `with` block, and end it with Ctrl-C."""
     cores = sorted(os.sched_getaffinity(0))
     started = time.perf_counter()
     process = subprocess.Popen(
@@ -139,7 +139,7 @@ def measure(name: str, command: list[str], routes: list[str], lines: list[str], 
             for route in routes:
                 path, field, options = ROUTES[route]
                 rates, cpu_rates = [], []
-                # The first round brings in what many sentences need.
+                # The first round does not count, because it loads what many sentences need.
                 for round_ in range(arguments.repeats + 1):
                     started, before = time.perf_counter(), server.cpu()
                     for begin in range(0, len(lines), arguments.batch):
@@ -154,11 +154,11 @@ def measure(name: str, command: list[str], routes: list[str], lines: list[str], 
 
 
 def measure_batching(lines: list[str]) -> None:
-    """Print what encoding the sentences of several requests together would save."""
+    """Print how much time encoding the sentences of several requests together would save."""
     from paranmt_hf import StaticEncoder
 
     encoder = StaticEncoder.from_pretrained()
-    # Many lines bring in what many sentences need.
+    # Encoding many lines loads what many sentences need.
     encoder.encode(lines * (1 + 20_000 // len(lines)))
     found = {}
     for count in (1, 32):
@@ -215,7 +215,7 @@ def main() -> None:
         if arguments.fastembed:
             print(heading("fastembed", "onnxruntime"))
             return compare_fastembed(lines, folder)
-        # In processes of their own, so that this one stays small.
+        # New processes do this, so that this one stays small.
         programs = {}
         for name, load in PEERS.items():
             target, kind = folder / name.split()[0].strip(","), name.split()[-1]

@@ -1,4 +1,4 @@
-"""How fast a teacher reads sentences and words in sentences, with a plain loop beside it.
+"""Measure how fast a teacher reads sentences, and words in sentences, compared with a plain loop.
 
 Each run is a process of its own; figures are CPU seconds of the whole process, with the loading of the model. The
 plain loop has the weights in bfloat16, sentences sorted by length and batches of 256 (of 128 where the states of the
@@ -18,12 +18,12 @@ from pathlib import Path
 from commands import Run, heading, in_turn, measured, paranmt, spread
 
 BATCH = {"sentences": 256, "contexts": 128}
-# Every sentence is read: more contexts than there are sentences.
+# So many contexts, more than there are sentences, that every sentence is read.
 CONTEXTS = 1_000_000
 
 
 def plain(kind: str, text: Path, teacher: str) -> None:
-    """The loop that anybody would write."""
+    """Read the text with the simplest loop over the teacher."""
     import torch
     from sentence_transformers import SentenceTransformer
 
@@ -48,7 +48,7 @@ def plain(kind: str, text: Path, teacher: str) -> None:
 
 
 def ours(kind: str, text: Path, teacher: str) -> Run:
-    """Run the command that has a teacher read sentences, or words in sentences."""
+    """Run and measure the command in which a teacher reads sentences, or words in sentences."""
     with tempfile.TemporaryDirectory() as folder:
         if kind == "contexts":
             reading = f"contexts={CONTEXTS},precision=bf16"
@@ -59,7 +59,7 @@ def ours(kind: str, text: Path, teacher: str) -> Run:
 
 
 def main() -> None:
-    """Run both in turn, and print a table."""
+    """Run both in turn, and print a Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--text", type=Path, required=True, help="one sentence on a line, all different")
     parser.add_argument("--teacher", required=True)

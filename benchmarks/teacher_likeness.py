@@ -1,4 +1,4 @@
-"""How like its teacher an encoder is, on sentences that it has not seen.
+"""Measure how similar an encoder is to its teacher, on sentences that it has not seen.
 
 Sentences are put into groups of neighbours in the teacher's eyes; in each group Pearson's correlation between the
 cosines of all pairs under the encoder and under the teacher, and of these the mean, in percent. Among neighbours it is

@@ -2,7 +2,7 @@
 # requires-python = ">=3.11"
 # dependencies = []
 # ///
-"""Everyday sentences put together at random from lists of words: scenes, headlines, questions and remarks.
+"""Write everyday sentences, put together at random from lists of words: scenes, headlines, questions, remarks.
 
 Text under free licences has few such sentences. To learn a teacher's similarities, sentences need not make sense, but
 there must be similar ones: "a boy kicks a ball", "two girls are kicking a ball". The seed decides the sentences, and
@@ -27,18 +27,18 @@ KINDS = ("scene", "scene", "headline", "headline", "question", "remark")
 
 
 def read_lists(text: str) -> dict[str, list[str]]:
-    """Read `name: one | other` into name -> choices."""
+    """Read lists of the form `name: one | other`; return the choices of each by its name."""
     lines = (line.split(":", 1) for line in re.sub(r"\n +", " ", text).splitlines())
     return {name: [choice.strip() for choice in choices.split("|")] for name, choices in lines}
 
 
 def expand(kind: str, lists: dict[str, list[str]], choose: Callable[[list[str]], str]) -> str:
-    """Draw a choice for a name, and for every name within it."""
+    """Draw a choice from the list of a name, and replace every {name} within it likewise."""
     return NAME.sub(lambda match: expand(match[1], lists, choose), choose(lists[kind]))
 
 
 def finish(kind: str, sentence: str, generator: random.Random) -> str:
-    """Give it articles, a capital and an end, as such a sentence has."""
+    """Add articles, a capital and an end to a sentence, as its kind has them."""
     sentence = re.sub(r"\ba (?=[aeio]|um)", "an ", sentence)
     sentence = re.sub(r"\ba (loaf|piece|bowl) of (\w+)s\b", r"a \1 of \2", sentence)
     sentence = sentence[0].upper() + sentence[1:]

@@ -2,7 +2,7 @@
 # requires-python = ">=3.11"
 # dependencies = ["pyyaml>=6.0.1"]
 # ///
-"""English text under free licences, one sentence a line, on which encoders learn a teacher's similarities.
+"""Collect English text under free licences, one sentence a line, on which encoders learn a teacher's similarities.
 
 `free_text.yaml` lists the sources and their licences: repositories, read at a commit (nothing of them is run), and
 Debian packages. Each source becomes a file. A repository is a folder OWNER+NAME in that of `--mirror`: a clone, a bare
@@ -38,11 +38,11 @@ from typing import Any
 import yaml
 
 TABLE = Path(__file__).with_suffix(".yaml")
-# Options that give the folder of a source.
+# The options that give folders of sources.
 FOLDERS = ("wordnet", "common-voice", "addresses", "factbook")
-# Files of repositories as large as this are passed over: the text was made of copies without them.
+# Files of this size and larger in repositories are left out, because the text was made from copies without them.
 LARGEST = 4 * 2**20
-SYNONYMS = 4  # Synonyms named before a definition
+SYNONYMS = 4  # Number of synonyms that are named before a definition
 # A sentence is left out if it is an evaluation sentence of at least SHORTEST words, or shares RUN in a row with one.
 SHORTEST, RUN = 4, 8
 # A source of the table, or a part of one.
@@ -50,7 +50,7 @@ Part = dict[str, Any]
 
 
 def git(folder: Path, *arguments: str, given: bytes = b"") -> bytes:
-    """Run a reading command of git."""
+    """Run a command of git that only reads, and return its output."""
     result = subprocess.run(["git", f"--git-dir={folder}", *arguments], input=given, capture_output=True)
     if result.returncode:
         raise FileNotFoundError(f"{folder} cannot be read: {result.stderr.decode(errors='replace').strip()}")
@@ -58,7 +58,7 @@ def git(folder: Path, *arguments: str, given: bytes = b"") -> bytes:
 
 
 def committed(folder: Path, commit: str, paths: str) -> Iterator[tuple[str, bytes]]:
-    """Read the files of a commit whose paths match; a copy may lack some."""
+    """Yield the path and content of each file of a commit whose path matches; a partial copy may lack some."""
     listed = git(folder, "ls-tree", "-rz", commit).decode(errors="replace").split("\0")[:-1]
     names = {path: meta.split()[2] for meta, path in (row.split("\t", 1) for row in listed) if re.search(paths, path)}
     found = io.BytesIO(git(folder, "cat-file", "--batch", given="\n".join(names.values()).encode()))
@@ -68,13 +68,13 @@ def committed(folder: Path, commit: str, paths: str) -> Iterator[tuple[str, byte
 
 
 def on_disk(folder: Path, paths: str) -> Iterator[tuple[str, bytes]]:
-    """Read the files of a folder whose paths within it match, in the order of git."""
+    """Yield the path and content of each file in a folder whose path matches, in the order of git."""
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     yield from ((name, (folder / name).read_bytes()) for name in names if re.search(paths, name))
 
 
 def entries(folder: Path, name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
-    """Read a dictionary of dictd: each headword and its entry, whose place the index has in digits of base 64."""
+    """Yield the headword and the entry of each word in a dictionary of dictd; its index has positions in base 64."""
     digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
     text, seen = gzip.decompress(data), set()
     for line in (folder / name.replace(".dict.dz", ".index")).read_text(encoding="utf8").splitlines():
@@ -86,7 +86,7 @@ def entries(folder: Path, name: str, data: bytes) -> Iterator[tuple[str, bytes]]
 
 
 def unpacked(folder: Path, name: str, data: bytes, part: Part) -> Iterable[tuple[str, bytes]]:
-    """Give what is in an archive, in a dictionary or in a list of packages; another file is given as it is."""
+    """Yield the names and contents of what is in an archive, a dictionary or a list of packages, or a plain file."""
     if name.endswith(".zip"):
         archive = zipfile.ZipFile(io.BytesIO(data))
         names = (inner for inner in archive.namelist() if re.search(part.get("members", ""), inner))
@@ -100,7 +100,7 @@ def unpacked(folder: Path, name: str, data: bytes, part: Part) -> Iterable[tuple
 
 
 def files(folder: Path, commit: str, part: Part) -> Iterator[tuple[str, str]]:
-    """Read the files of a part: names and texts."""
+    """Yield the name and the text of each file of a part."""
     bare = next((path for path in (folder / ".git", folder) if commit and (path / "HEAD").is_file()), None)
     for paths in [part["paths"]] if isinstance(part["paths"], str) else part["paths"]:
         for name, data in committed(bare, commit, paths) if bare else on_disk(folder, paths):
@@ -110,7 +110,7 @@ def files(folder: Path, commit: str, part: Part) -> Iterator[tuple[str, str]]:
 
 
 def table(text: str, part: Part) -> Iterator[str]:
-    """Give columns, by number, or those whose names at the head match; tabs alone cut a row of TSV."""
+    """Yield the cells of columns, chosen by number or by a match of their names; TSV is cut at tabs only."""
     if part["format"] == "csv":
         rows = csv.reader(io.StringIO(text), delimiter=part.get("delimiter", ","))
     else:
@@ -124,7 +124,7 @@ def table(text: str, part: Part) -> Iterator[str]:
 
 
 def texts(value: object, keys: str | None) -> Iterator[str]:
-    """Give the texts in a JSON value: all, or those that are under keys that match."""
+    """Yield the texts in a JSON value: all, or those under keys that match `keys`."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from texts(inner, None if keys is None or re.fullmatch(keys, key) else keys)
@@ -136,7 +136,7 @@ def texts(value: object, keys: str | None) -> Iterator[str]:
 
 
 def glossary(value: object, part: Part, head: str = "") -> Iterator[tuple[str, str]]:
-    """Give definitions, wherever in a JSON or YAML value: words under one key, their meanings under another."""
+    """Yield definitions at any depth of a JSON or YAML value: words under one key, their meanings under another."""
     if isinstance(value, list):
         for inner in value:
             yield from glossary(inner, part, head)
@@ -150,7 +150,7 @@ def glossary(value: object, part: Part, head: str = "") -> Iterator[tuple[str, s
 
 
 def markdown(text: str, part: Part) -> Iterator[str]:
-    """Give the paragraphs and items of Markdown, without marks."""
+    """Yield the paragraphs and list items of Markdown, without its marks."""
     text = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.S)
     text = re.sub(r"```.*?```|\{%.*?%\}|\{\{.*?\}\}|<!--.*?-->", "\n\n", text, flags=re.S)
     for paragraph in re.split(r"\n\s*\n|\n\s*(?=[-*+] |\d+\. |#|>|\|)", text):
@@ -162,24 +162,27 @@ def markdown(text: str, part: Part) -> Iterator[str]:
 
 
 def definitions(text: str, part: Part) -> Iterator[tuple[str, str]]:
-    """Give "car, auto" and "a motor vehicle" of WordNet, for synonyms one of which is known, if words are."""
+    """Yield definitions of WordNet: synonyms such as "car, auto", and their meaning, "a motor vehicle".
+
+    If the known words are given, one of the synonyms must be among them.
+    """
     for line in text.splitlines():
-        # The licence comes first, on lines that begin with two blanks.
+        # The file begins with its licence, on lines that begin with two blanks.
         head, bar, gloss = line.partition("|")
         if line.startswith("  ") or not bar:
             continue
         fields = head.split()
-        # Field 3 counts the words in hexadecimal; each is followed by a number.
+        # Field 3 is the number of words in hexadecimal; each word is followed by a number.
         words = fields[4 : 4 + 2 * int(fields[3], 16) : 2]
         words = [re.sub(r"\([a-z]+\)$", "", word).replace("_", " ") for word in words]
-        # The examples are in quotes.
+        # Examples are in quotes.
         meanings = (meaning.strip(" ;:,-") for meaning in re.sub(r'"[^"]*"', "", gloss).split(";"))
         meaning = "; ".join(meaning for meaning in meanings if meaning)
         if meaning and (part["known"] is None or any(word.lower() in part["known"] for word in words)):
             yield ", ".join(words[:SYNONYMS]), meaning
 
 
-# Each gives pieces of text, or words and what they mean.
+# Each reader yields pieces of text, or words and their meanings.
 READERS: dict[str, Callable[[str, Part], Iterable[str | tuple[str, str]]]] = {
     "text": lambda text, part: [text],
     "lines": lambda text, part: text.splitlines(),
@@ -190,7 +193,7 @@ READERS: dict[str, Callable[[str, Part], Iterable[str | tuple[str, str]]]] = {
     "jsonl": lambda text, part: texts([json.loads(line) for line in text.split("\n") if line], part.get("keys")),
     "markdown": markdown,
     "glossary": lambda text, part: glossary(json.loads(text), part),
-    # The loader builds texts, lists and mappings alone.
+    # This loader builds texts, lists and mappings only.
     "yaml-glossary": lambda text, part: glossary(yaml.load(text, yaml.CBaseLoader), part),
     "definitions": definitions,
 }
@@ -200,19 +203,19 @@ READERS: dict[str, Callable[[str, Part], Iterable[str | tuple[str, str]]]] = {
 SHORT = "Mr Mrs Ms Dr St Jr Sr v vs etc Prof Gen Col Lt Inc Ltd Co Corp Mt Rev Hon Sen Rep Capt Sgt e\\.g i\\.e"
 DATES = "Jan Feb Mar Apr Aug Sept Sep Oct Nov Dec"
 LONG = "".join(rf"(?<!\b{word}\.)" for word in f"{SHORT} {DATES}".split())
-# The group is what is kept before the end.
+# The group is the part that is kept, before the end of the sentence.
 ENDS = {
     "talk": re.compile(rf"(?<=[.?!]){LONG}(?<!\b[A-Z]\.)([\"')]*)\s+(?=[\"'(]?[A-Z])"),
     "prose": re.compile(rf"(?<=[a-z0-9)\]”’\"'%][.?!]){LONG}(?<!\bNo\.)()[”\"’']?\s+(?=[A-Z“\"‘'(])"),
     "any": re.compile(r"(?<=[a-z0-9)”\"'][.!?])()\s+(?=[A-Z\"“])"),
 }
-# Talk has the quotes, dots and blanks of a keyboard, those of Windows' code too.
+# In talk, quotes, dots and blanks become those of a keyboard, also those of Windows' encoding.
 TYPED = str.maketrans("‘’“”\x91\x92\x93\x94\x96\u00a0\u200b\ufeff", "''\"\"''\"\"-   ", "") | {ord("…"): "..."}
 TALK_MARKUP = re.compile(r"https?:|www\.|[<>{}|\\^~=]|\[\[|\]\]|__|\*\*|@\w|::|//|\ufffd|\[[A-Z]+\]|[#$]\w+\(|\w+_\w+")
 PROSE_MARKUP = re.compile(r"[{}<>|\\=_#@^~`$]|https?:|www\.|::|\[\[|&[a-z]+;")
 PROSE_WORD = re.compile(r"[\"'“‘(\[]*[A-Za-zÀ-ɏ]+(?:['’.-][A-Za-zÀ-ɏ]+)*[.,;:!?%)\]\"'”’]*")
 MARKS = ".,?!;:'\"()"
-# A long line of talk without one of these is in another language, or a list.
+# A long line of talk that has none of these words is in another language, or is a list.
 ENGLISH = set(
     "the a an of to in is are was were be been i you he she it we they me my your his her its our their this that "
     "these those and or but not no what who where when why how which do does did have has had can could will would "
@@ -225,7 +228,7 @@ NUMBERS = re.compile(
 
 
 def is_talk(sentence: str) -> bool:
-    """Tell a sentence from markup, shouting, rows of figures and other languages."""
+    """Return whether a text is a sentence of talk, not markup, shouting, a row of figures or another language."""
     words, letters = sentence.split(), sentence.replace(" ", "")
     alphabetic = sum(map(str.isalpha, letters))
     return (
@@ -243,7 +246,7 @@ def is_talk(sentence: str) -> bool:
 
 
 def is_prose(sentence: str) -> bool:
-    """Tell a sentence from markup, code and rows of figures."""
+    """Return whether a text is a sentence of prose, not markup, code or a row of figures."""
     words = sentence.split()
     return (
         len(words) >= 3
@@ -254,7 +257,7 @@ def is_prose(sentence: str) -> bool:
 
 
 def masked(sentence: str) -> str:
-    """Give what sentences have in common that differ in numbers, dates, names and capitals alone."""
+    """Return a form of a sentence that is equal if sentences differ only in numbers, dates, names and capitals."""
     found = []
     for at, word in enumerate(sentence.split()):
         core = word.strip(MARKS)
@@ -267,7 +270,7 @@ def masked(sentence: str) -> str:
 
 
 def runs_of(text: str) -> Iterator[tuple[str, ...]]:
-    """Give what must not be shared, in lower case: all words of a sentence, and each run of `RUN` of them."""
+    """Yield the runs of words that must not be shared, in lower case: all words, and each `RUN` words in a row."""
     words = tuple(re.findall(r"[^\W_]+(?:[.'’][^\W_]+)*", text.lower()))
     if len(words) >= SHORTEST:
         yield words
@@ -276,14 +279,14 @@ def runs_of(text: str) -> Iterator[tuple[str, ...]]:
 
 
 def tested_runs(folder: Path) -> set[tuple[str, ...]]:
-    """Read the runs of words of the text files in a folder with evaluation sets, whose fields are cut at tabs."""
+    """Return the runs of words in the text files of a folder with evaluation sets, whose fields are cut at tabs."""
     paths = (path for path in sorted(folder.rglob("*")) if path.suffix in (".txt", ".csv", ".tsv"))
     fields = (field for path in paths for field in re.split(r"[\t\n]", path.read_text(encoding="utf8")))
     return {run for field in fields for run in runs_of(field)}
 
 
 def pieces(name: str, text: str, part: Part) -> Iterator[tuple[str, str]]:
-    """Read the pieces of a file, each with the word that it defines, and replace in them what the table says."""
+    """Yield the pieces of a file, each with the word that it defines, after the replacements of the table."""
     text = re.sub(part["without"], " ", text) if "without" in part else text
     for found in READERS[part["format"]](text, part):
         word, joined = found if isinstance(found, tuple) else ("", found)
@@ -298,7 +301,7 @@ def pieces(name: str, text: str, part: Part) -> Iterator[tuple[str, str]]:
 
 
 def sentences(name: str, text: str, part: Part) -> Iterator[tuple[str, str]]:
-    """Read the sentences of a file, and definitions: the word, and what it means."""
+    """Yield the sentences of a file, and definitions as a word and its meaning."""
     for word, piece in pieces(name, text, part):
         whole = bool(word) or part.get("split") is False
         for at, sentence in enumerate([piece] if whole else ENDS[part["rule"]].sub(r"\1\n", piece).split("\n")):
@@ -310,7 +313,7 @@ def sentences(name: str, text: str, part: Part) -> Iterator[tuple[str, str]]:
 
 
 def key_of(sentence: str, part: Part) -> str | None:
-    """Give what tells a sentence from others, or nothing if it is not kept."""
+    """Return a key by which a sentence is compared with others; None if the sentence is not kept."""
     if part["rule"] == "talk":
         if not is_talk(sentence):
             return None
@@ -319,7 +322,7 @@ def key_of(sentence: str, part: Part) -> str | None:
 
 
 def definition(word: str, meaning: str, part: Part, longest: int) -> str:
-    """Write "car, auto: a motor vehicle", cut to a number of words."""
+    """Format a definition, "car, auto: a motor vehicle", cut to at most `longest` words."""
     marks = "" if part["rule"] == "any" else " .,;:"
     return " ".join(f"{word}: {meaning.rstrip(marks)}".split()[:longest]).rstrip(marks)
 
@@ -337,17 +340,17 @@ def gather(source: Part, places: list[tuple[Path, str]], tested: set[tuple[str, 
                 kept.setdefault(key, (written, sentence))
     found, most = list(kept.values()), source.get("most", len(kept))
     found = random.Random(1).sample(found, most) if most < len(found) else found
-    # A meaning is compared alone: with words before it, it would be another sentence.
+    # A meaning is compared without the words before it, with which it would be another sentence.
     return [written for written, meaning in found if not tested or tested.isdisjoint(runs_of(meaning))]
 
 
 def places_of(source: Part, mirror: Path, given: dict[str, Path]) -> list[tuple[Path, str]]:
-    """Find the folders of a source, and the commits that are read there."""
+    """Find the folders of a source, each with the commit that is read there."""
     if folder := given.get(source.get("option", ""), source.get("folder")):
         places = [(Path(folder), "")]
     else:
         named = {mirror / name.replace("/", "+"): commit for name, commit in source.get("repositories", {}).items()}
-        # Some mirrors have it in a folder within.
+        # Some mirrors have the repository in a folder below.
         places = [(path / "repo" if (path / "repo").is_dir() else path, commit) for path, commit in named.items()]
     missing = [str(folder) for folder, _ in places if not folder.is_dir()]
     if missing or not places:

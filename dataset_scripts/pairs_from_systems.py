@@ -5,7 +5,7 @@
 #     "pyarrow>=24",
 # ]
 # ///
-"""Training pairs from the outputs of many translation systems and from independent captions of images.
+"""Write training pairs from the outputs of many translation systems and from independent captions of images.
 
 The Parquet file of the systems has the columns `reference` and `translation`, several rows for each reference; that of
 the captions has a row for each image, with the columns `caption_1` to `caption_5`. The program writes
@@ -31,7 +31,7 @@ SIDES = ["reference", "translation"]
 
 
 def read(path: Path, columns: list[str]) -> pa.Table:
-    """Read some columns; what is wrong with the file is said in a sentence."""
+    """Read columns of a Parquet file; errors end the program with a sentence."""
     try:
         return pq.read_table(path, columns=columns)
     except (pa.ArrowException, OSError) as error:
@@ -39,7 +39,7 @@ def read(path: Path, columns: list[str]) -> pa.Table:
 
 
 def one_of_each(pairs: pa.Table, generator: np.random.Generator) -> pa.Table:
-    """Draw one row of each reference."""
+    """Draw one row of each reference at random."""
     shuffled = pairs.take(generator.permutation(pairs.num_rows))
     references = shuffled["reference"].combine_chunks().dictionary_encode()
     _, first = np.unique(references.indices.to_numpy(), return_index=True)
@@ -47,12 +47,12 @@ def one_of_each(pairs: pa.Table, generator: np.random.Generator) -> pa.Table:
 
 
 def captions(table: pa.Table, left: str, right: str) -> pa.Table:
-    """Put two captions of each image beside each other."""
+    """Return pairs of the captions `left` and `right` of each image."""
     return pa.table({"reference": table[left], "translation": table[right]})
 
 
 def main() -> None:
-    """Read, pair, write."""
+    """Parse the command line, and write the three files of pairs."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("systems", type=Path)
     parser.add_argument("captions", type=Path)

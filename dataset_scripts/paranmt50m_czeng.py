@@ -45,7 +45,7 @@ def main() -> None:
         arguments.out,
         translator=TranslatorConfig(name=arguments.translator, revision=arguments.translator_revision),
         scorer=arguments.scorer,
-        # CzEng's terms are no licence that the Hub has a name for; the foreign side stays out of the release.
+        # The Hub has no name for CzEng's terms. The Czech side is left out of the release.
         release=ReleaseConfig(license="czeng-2.0 <https://ufal.mff.cuni.cz/czeng/czeng20>"),
         engine=EngineConfig(kind=arguments.engine, workers=arguments.workers),
     )

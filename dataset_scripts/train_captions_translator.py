@@ -105,7 +105,7 @@ def train_pieces(data: Path, out: Path, recipe: Recipe) -> None:
     """
     written = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        # Lines and not files, so that no path of this machine ends up in the model.
+        # The model is trained from lines, not files, because it would store the paths of the files.
         sentence_iterator=itertools.chain(*training_lines(data, recipe)),
         model_writer=written,
         vocab_size=recipe.pieces + 2,
@@ -135,7 +135,7 @@ def train_pieces(data: Path, out: Path, recipe: Recipe) -> None:
 
 
 def build_model(recipe: Recipe) -> MarianMTModel:
-    """Build the untrained model; one embedding matrix serves both sides and the output layer."""
+    """Build the untrained model; both sides and the output layer share one embedding matrix."""
     symbols = recipe.pieces + 3
     config = MarianConfig(
         vocab_size=symbols,
@@ -180,13 +180,13 @@ def build_model(recipe: Recipe) -> MarianMTModel:
 
 
 def pad(rows: list[list[int]], value: int) -> torch.Tensor:
-    """Stack rows of ids into a tensor [row, position], filled up on the right."""
+    """Stack rows of ids into a tensor [row, position], padded on the right with `value`."""
     longest = max(map(len, rows))
     return torch.tensor([row + [value] * (longest - len(row)) for row in rows])
 
 
 def batches(pairs: list[tuple[str, str]], out: Path, recipe: Recipe) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Yield batches of source and target ids for ever, segmentations drawn anew in every epoch."""
+    """Yield batches of source and target ids without end; segmentations are drawn anew in every epoch."""
     model = sentencepiece.SentencePieceProcessor(model_file=str(out / "source.spm"))
     sentencepiece.set_random_generator_seed(recipe.seed)
     order = random.Random(recipe.seed)
@@ -214,14 +214,14 @@ def batches(pairs: list[tuple[str, str]], out: Path, recipe: Recipe) -> Iterator
 
 
 def loss_of(model: MarianMTModel, source: torch.Tensor, target: torch.Tensor, smoothing: float) -> torch.Tensor:
-    """Mean cross-entropy per target token, the padding symbol kept out of the softmax."""
+    """Return the mean cross-entropy per target token, with the padding symbol left out of the softmax."""
     padding = model.config.pad_token_id
     start = torch.full((len(target), 1), padding, device=target.device)
     hidden = model.model(
         input_ids=source,
         attention_mask=source != padding,
         decoder_input_ids=torch.cat([start, target[:, :-1]], dim=1),
-        # The first position holds the start symbol, which is the padding symbol: attend to it all the same.
+        # The start symbol at the first position is the padding symbol, but it must be attended to.
         decoder_attention_mask=torch.cat([start == padding, target[:, :-1] != padding], dim=1),
     ).last_hidden_state
     kept = target != padding
@@ -231,7 +231,7 @@ def loss_of(model: MarianMTModel, source: torch.Tensor, target: torch.Tensor, sm
 
 @torch.no_grad()
 def development_bleu(model: MarianMTModel, out: Path, data: Path, recipe: Recipe) -> float:
-    """BLEU of greedy translations of the development set."""
+    """Return the BLEU of greedy translations of the development set."""
     import sacrebleu
 
     tokenizer = MarianTokenizer.from_pretrained(out)
@@ -248,7 +248,7 @@ def development_bleu(model: MarianMTModel, out: Path, data: Path, recipe: Recipe
 
 
 def train(data: Path, out: Path, recipe: Recipe, device: str) -> None:
-    """Run the recipe and write the model folder."""
+    """Train the model by the recipe, and write its folder."""
     torch.manual_seed(recipe.seed)
     out.mkdir(parents=True, exist_ok=True)
     train_pieces(data, out, recipe)

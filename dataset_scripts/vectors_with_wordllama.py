@@ -7,7 +7,7 @@
 #     "wordllama==0.4.0.post1",
 # ]
 # ///
-"""Word vectors joined with WordLlama's token vectors and reduced together.
+"""Join word vectors with WordLlama's token vectors, and reduce both together.
 
 The words are those of a file of vectors. The second vector of a word is the sum of WordLlama's vectors of its pieces.
 Both kinds are scaled to lengths of 1 (root mean square), centred, concatenated and reduced by principal components.
@@ -24,12 +24,12 @@ from pathlib import Path
 
 import numpy as np
 
-# What all words share is what the frequent ones share: rare words are many, and the mean would be theirs.
+# Vectors are centred on the mean of so many frequent words; a mean over all words would be that of the many rare ones.
 FREQUENT = 20_000
 
 
 def read(path: Path) -> tuple[list[str], np.ndarray]:
-    """Read a word and its numbers from each line: the words, and their vectors [word, dimension]."""
+    """Read a word and its numbers from each line; return the words, and their vectors [word, dimension]."""
     with gzip.open(path, "rt", encoding="utf8") if path.suffix == ".gz" else path.open(encoding="utf8") as lines:
         rows = [(word, np.array(numbers, np.float32)) for word, *numbers in map(str.split, lines)]
     return [word for word, _ in rows], np.stack([vector for _, vector in rows])
@@ -63,16 +63,16 @@ def pieces(words: list[str]) -> np.ndarray:
 
 
 def join(left: np.ndarray, right: np.ndarray, dimension: int) -> np.ndarray:
-    """Put two kinds of vectors beside each other and reduce them: [word, dimension]."""
+    """Concatenate two kinds of vectors and reduce them to `dimension` principal components [word, dimension]."""
     matrix = np.hstack([unit(left), unit(right)])
     matrix -= matrix[:FREQUENT].mean(axis=0)
-    # Columns by ascending variance.
+    # The columns are in the order of ascending variance.
     _, components = np.linalg.eigh((matrix.T @ matrix).astype(np.float64))
     return unit(matrix @ components[:, ::-1][:, :dimension].astype(np.float32))
 
 
 def main() -> None:
-    """Read, join, write."""
+    """Parse the command line, join both kinds of vectors, and write the result."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("vectors", type=Path)
     parser.add_argument("--dimension", type=int, default=400)

@@ -1,6 +1,6 @@
-"""Train the same encoders on several samples of a corpus, and compare them on a development set.
+"""Training of the same encoders on several samples of a corpus, and comparison of them on a development set.
 
-What the programs of tables 4 to 6 of ParaNMT-50M and of figure 1 of PARAGRAM-PHRASE share. Each trained encoder is a
+The programs of tables 4 to 6 of ParaNMT-50M and of figure 1 of PARAGRAM-PHRASE use this. Each trained encoder is a
 folder below `--out`; a program that was interrupted trains only those that are not there yet.
 """
 
@@ -26,7 +26,7 @@ CHOSEN_ON = re.compile("STSB-|STS17-")
 
 
 class Comparison:
-    """The encoders of an experiment, by the command line of its program.
+    """The encoders of an experiment, as the command line of its program describes them.
 
     Args:
         options: What `parser` read.
@@ -34,7 +34,7 @@ class Comparison:
     """
 
     def __init__(self, options: argparse.Namespace, **defaults: Any) -> None:  # noqa: ANN401
-        # Only warnings: there are many trainings.
+        # Only warnings are shown, because there are many trainings.
         logging.getLogger("paranmt_hf").setLevel(logging.WARNING)
         given = dict(value.split("=", 1) for value in options.training)
         values = {**defaults, **{name.replace("-", "_"): yaml.safe_load(text) for name, text in given.items()}}
@@ -49,7 +49,7 @@ class Comparison:
         self.out = Path(options.out)
 
     def short(self, corpus: Dataset) -> np.ndarray:
-        """The rows of a corpus whose sentences have at most `max_length` words [row]."""
+        """Return the rows of a corpus whose sentences have at most `max_length` words [row]."""
         if self.max_length is None:
             return np.arange(len(corpus))
         lengths = [np.array(corpus[name]) for name in ("reference_length", "translation_length")]
@@ -80,7 +80,7 @@ class Comparison:
             figure = trained.record.development
             if self.sts:
                 (results,) = paranmt_hf.evaluate([trained.folder], data=self.sts, bootstrap=0)
-                # Not the sets that the encoders may have been chosen on, nor parts of a set.
+                # Sets that the encoders may have been chosen on are left out, and parts of sets.
                 titles = {row.name for row in results.tables["Set"]}
                 rows_of_sets = [row for row in results.tables["Set"] if row.group not in titles]
                 figure = float(np.mean([row.main for row in rows_of_sets if not CHOSEN_ON.match(row.name)]))
@@ -90,7 +90,7 @@ class Comparison:
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
-    """The options of all programs that compare samples."""
+    """Create the parser of the options that all programs share which compare samples."""
     made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("corpus", help="folder of a corpus, or its id on the Hub")
     made.add_argument("--out", required=True, help="folder of the encoders")
@@ -107,11 +107,11 @@ def read_corpus(name: str) -> Dataset:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Write a table in Markdown: first text, then figures."""
+    """Format a table in Markdown: the first column is text, the others are figures."""
     lines = [list(header), ["---", *["---:"] * (len(header) - 1)], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def percent(values: Sequence[float]) -> list[str]:
-    """Figures of encoders, and their mean, times 100."""
+    """Format the figures of encoders, and their mean, times 100."""
     return [f"{100 * value:.1f}" for value in [*values, float(np.mean(values))]]

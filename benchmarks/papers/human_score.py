@@ -1,4 +1,4 @@
-"""Which sentences of a corpus did a person write? A classifier that separates references from translations.
+"""Estimate which sentences of a corpus a person wrote, by a classifier that separates references from translations.
 
 Wieting, Mallinson and Gimpel (2017, arXiv:1706.01847), section 3, and ParaNMT-50M (preprint), section 3, filter
 back-translations by it. Theirs are neural; this one is a logistic regression over hashed words and pairs of
@@ -32,7 +32,16 @@ PENALTY = 1e-5  # Strength of the L2 penalty, which also sets the size of the st
 
 
 def human_scores(references: Sequence[str], translations: Sequence[str], folds: int = 5) -> np.ndarray:
-    """Probability [side, pair] that a person wrote each reference and each translation, by a model of other pairs."""
+    """Return the probability that a person wrote each reference and each translation, by a model of other pairs.
+
+    Args:
+        references: The references [pair].
+        translations: The translations [pair].
+        folds: Number of folds; each is scored by a model that learned from the others.
+
+    Returns:
+        Probabilities [side, pair], references first.
+    """
     words = HashingVectorizer(n_features=2**22, ngram_range=(1, 2), token_pattern=r"\w+|[^\w\s]")
     classifier = SGDClassifier(loss="log_loss", alpha=PENALTY, average=True, random_state=0)
     found: Any = cross_val_predict(

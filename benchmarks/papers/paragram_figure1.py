@@ -15,7 +15,7 @@ from comparison import Comparison, parser, percent, read_corpus, table
 
 
 def halves(size: int) -> list[int]:
-    """A number of pairs, halved until there are fewer than 10, as in the paper."""
+    """Return a number of pairs and its halves, until there are fewer than 10, as in the paper."""
     found = [size]
     while found[-1] >= 10:
         found.append(found[-1] // 2)

@@ -22,7 +22,7 @@ SIDES = ("reference", "translation")
 
 
 def mean_margin(encoder: Any, pairs: datasets.Dataset, pool: int, seed: int) -> float:  # noqa: ANN401
-    """Average the margins of pairs in random pools, over those with negatives."""
+    """Return the mean margin of pairs and their negatives in random pools, over the pairs that have negatives."""
     miner = paranmt_hf.MegaBatchMiner(encoder, pairs)
     generator = np.random.default_rng(seed)
     order = generator.permutation(len(pairs))
@@ -41,7 +41,7 @@ def mean_margin(encoder: Any, pairs: datasets.Dataset, pool: int, seed: int) -> 
 
 
 def read(path: str, count: int, seed: int) -> datasets.Dataset:
-    """Draw pairs from a Parquet file, or from a corpus."""
+    """Draw `count` pairs at random from a Parquet file or a corpus."""
     if path.endswith(".parquet"):
         pairs = datasets.load_dataset("parquet", data_files=path, split="train")
     else:

@@ -1,4 +1,4 @@
-"""Section 6 of PARAGRAM-PHRASE (arXiv:1511.08198): how the norms of word vectors go with frequency.
+"""Section 6 of PARAGRAM-PHRASE (arXiv:1511.08198): how the norms of word vectors depend on frequency.
 
 Spearman's and Pearson's correlation of the L1 and L2 norm of each word with its inverse frequency, and Pearson's with
 minus the logarithm of its frequency; and the common words with the largest and the smallest norms.

@@ -17,13 +17,13 @@ from comparison import table
 
 import paranmt_hf
 
-# What the paper tunes for each task.
+# The settings that the paper tunes for each task.
 LAMBDAS = [1e-3, 1e-4, 1e-5, 1e-6]
 OPTIMIZERS = ["adam", "adagrad"]
 
 
 def encoders(options: argparse.Namespace) -> dict[str, Path]:
-    """Train WORD and its projections; returns their folders by their names."""
+    """Train WORD and its projections, and return their folders by name."""
     config = paranmt_hf.TrainConfig(epochs=options.epochs)
     word = paranmt_hf.train(
         options.pairs,
@@ -43,7 +43,7 @@ def encoders(options: argparse.Namespace) -> dict[str, Path]:
 
 
 def test_figure(encoder: Path, task: str, options: argparse.Namespace) -> float:
-    """The figure of the test items, by the settings that are best on the development items."""
+    """Return the figure of an encoder on the test items, with the settings that are best on the development items."""
     tried = []
     for optimizer, weight in product(OPTIMIZERS, options.lambdas):
         place = options.out / f"{task}-{encoder.name}-{optimizer}-{weight:g}"

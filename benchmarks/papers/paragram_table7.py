@@ -23,7 +23,7 @@ EDGES = [4, 5, 6, 7, 8, 9]  # Longest sentences of the bins of the table; the la
 
 
 def bins(edges: Sequence[int]) -> dict[str, tuple[int, float]]:
-    """Name, and lowest and highest number of tokens, of each bin."""
+    """Return the lowest and the highest number of tokens of each bin, by its name."""
     found: dict[str, tuple[int, float]] = {f"<= {edges[0]}": (0, edges[0])}
     for below, edge in zip(edges, edges[1:], strict=False):
         name = str(edge) if edge == below + 1 else f"{below + 1} to {edge}"

@@ -21,7 +21,7 @@ COMMON_WORDS = 10_000
 
 
 def neighbours(space: WordVectors, word: str, candidates: Sequence[str], top: int) -> list[tuple[str, float]]:
-    """The nearest candidates of a word and their cosines, nearest first; equally near ones in their order."""
+    """Return the `top` nearest candidates of a word with their cosines, nearest first; ties keep their order."""
     row_of = {own: row for row, own in enumerate(space.words)}
     if word not in row_of:
         return []

@@ -20,7 +20,12 @@ SCORES = ["translation_score", "trigram_overlap", "para_score"]
 
 
 def folds_of(scores: np.ndarray, folds: int) -> list[np.ndarray]:
-    """Rows of each fold, by scores [row] of which missing ones are NaN; fold sizes differ by one at most."""
+    """Return the rows of each fold [row], lowest scores first.
+
+    Args:
+        scores: Score of each row [row]; NaN for a row without one, which is in no fold.
+        folds: Number of folds, whose sizes differ by one at most.
+    """
     ranked = np.argsort(scores, kind="stable")[: np.isfinite(scores).sum()]
     return np.array_split(ranked, folds)
 

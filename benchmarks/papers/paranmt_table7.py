@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     encoder = paranmt_hf.load(options.encoder)
     corpus = datasets.load_dataset(options.data, split="train").shuffle(seed=options.seed)
     corpus = corpus.select(range(min(len(corpus), max(options.mega_batches) * options.batch_size)))
-    # Each sentence is a pair with itself, in front of the pairs of a mega-batch.
+    # Each sentence, paired with itself, is put in front of the pairs of a mega-batch.
     sentences = options.sentences
     pairs = {side: [*sentences, *corpus[side]] for side in ("reference", "translation")}
     miner = paranmt_hf.MegaBatchMiner(encoder, datasets.Dataset.from_dict(pairs))

@@ -11,13 +11,13 @@ import numpy as np
 from matplotlib.figure import Figure
 from spaces import norms, parser
 
-SIF_A = 1e-3  # a of a / (a + frequency), as the paper sets it
-PARTS = 30  # The line is the median of each of these parts of the frequencies, equally wide in the logarithm
-DRAWN = 150  # Words of each part that are drawn, so that frequent words are seen too, which are few
+SIF_A = 1e-3  # The constant a of SIF's weight a / (a + frequency), as in the paper
+PARTS = 30  # Number of parts of the frequencies, equally wide in the logarithm; the line shows the median of each
+DRAWN = 150  # Words drawn from each part, so that frequent words, which are few, are seen too
 
 
 def medians(frequencies: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Median frequency and value of each part [part], and the words that are drawn [drawn]."""
+    """Return the median frequency and the median value of each part [part], and the drawn words [drawn]."""
     edges = np.geomspace(frequencies.min(), frequencies.max() * 1.001, PARTS + 1)
     part_of = np.digitize(frequencies, edges) - 1
     parts = [np.flatnonzero(part_of == part) for part in range(PARTS)]
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for space in options.spaces:
         found = norms(space, options.frequencies)
         frequencies = found.counts / found.total
-        # Relative to its median, so that vectors of different dimensions share a scale.
+        # Norms are divided by their median, so that vectors of different dimensions share a scale.
         values = found.l2 / np.median(found.l2)
         middle, line, drawn = medians(frequencies, values)
         (shown,) = left.plot(middle, line, linewidth=2.5, label=space)

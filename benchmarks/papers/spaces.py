@@ -1,4 +1,4 @@
-"""Word vectors of encoders and files, and how often their words occur."""
+"""Word vectors of encoders and files, called spaces, and how often their words occur."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from paranmt_hf.evaluation.word_averages import count_words, word_vectors, words
 from paranmt_hf.evaluation.word_weights import WordCounts, counts_by_rank
 from paranmt_hf.text.word_vectors import WordVectors
 
-# Words of a file that are read: those of GloVe 6B, about a gigabyte of vectors of 300 dimensions.
+# Number of words that are read from a file: as many as GloVe 6B has, about a gigabyte with 300 dimensions.
 FIRST_WORDS = 400_000
 RANK = "rank"
 
 
 @dataclass(frozen=True)
 class Norms:
-    """Words of a space, their counts [word] and L1 and L2 norms [word]; a word that was not seen counts 1."""
+    """The words of a space, with their counts [word] and their L1 and L2 norms [word]; unseen words count 1."""
 
     name: str
     words: list[str]
@@ -30,7 +30,7 @@ class Norms:
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
-    """The options of all programs that compare spaces."""
+    """Create the parser of the options that all programs share which compare spaces."""
     made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("spaces", nargs="+", help="encoders (folders, Hub ids, `small`) or files of word vectors")
     made.add_argument(
@@ -43,12 +43,12 @@ def parser(description: str | None) -> argparse.ArgumentParser:
 
 
 def frequencies(spaces: Sequence[str], source: str) -> WordCounts:
-    """How often words occur."""
+    """Count how often the words of the spaces occur in `source`."""
     return counts_by_rank(words_in_order(spaces[0]), spaces[0]) if source == RANK else count_words(source)
 
 
 def vectors(space: str, wanted: set[str] | None = None) -> WordVectors:
-    """The vectors of the wanted words, or of the first words, of a space."""
+    """Read the vectors of a space, of the `wanted` words or by default of its first words."""
     return word_vectors(space, wanted) if wanted else word_vectors(space, limit=FIRST_WORDS)
 
 

@@ -27,7 +27,7 @@ class _InMemory(evaluate.Metric):
 
 
 class StsCorrelation(_InMemory):
-    """A metric: Pearson's r and Spearman's rho of similarities and gold scores.
+    """A metric of the `evaluate` library: Pearson's r and Spearman's rho of similarities and gold scores.
 
     >>> round(StsCorrelation().compute(predictions=[0.1, 0.4, 0.5], references=[1, 2, 4])["spearman"], 6)
     1.0
@@ -46,7 +46,7 @@ class StsCorrelation(_InMemory):
 
 
 class ParaphraseScore(_InMemory):
-    """A metric: the cosines of generated sentences with their references, and the mean of these.
+    """A metric of the `evaluate` library: the cosines of generated sentences with their references, and their mean.
 
     With the same encoder, the cosine of a pair is its `para_score` in a corpus.
 

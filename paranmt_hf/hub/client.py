@@ -137,6 +137,7 @@ def _answered(answer: HfHubHTTPError, name: str, kind: str, revision: str | None
 
 
 def _absent(name: str, kind: str) -> str:
+    """Explain that the Hub has no such repository, or hides it from this login."""
     from huggingface_hub import get_token
 
     who = "your login may see" if get_token() else "can be seen without a login"

@@ -151,6 +151,7 @@ class _Sums:
         return sum(part.nnz for part in self._parts)
 
     def add(self, matrix: sparse.csr_array) -> None:
+        """Add a matrix to the sum."""
         self._parts.append(matrix)
         while len(self._parts) > 1 and self._parts[-2].nnz < 2 * self._parts[-1].nnz:
             self._add_last()

@@ -1,4 +1,4 @@
-"""Augment labelled sentences with paraphrases, each of which has the label of its sentence."""
+"""Add paraphrases to labelled sentences; each paraphrase gets the label of its sentence."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from paranmt_hf.util.settings import Settings
 from paranmt_hf.util.wording import brief, counted
 
 logger = logging.getLogger(__name__)
-COLUMNS = ["text", "label", "index", "score", "rank"]
+COLUMNS = ["text", "label", "index", "score", "rank"]  # Columns of the tables that `_write` merges
 
 
 @dataclass(frozen=True)
@@ -61,19 +61,14 @@ class LabelledColumns(Settings):
 
 @dataclass(frozen=True)
 class LabelledSentences:
-    """A file of labelled sentences, which is read when its rows are needed.
-
-    Attributes:
-        table: The file.
-        columns: Columns of the sentences and labels.
-    """
+    """A file of labelled sentences, whose rows are read when they are needed."""
 
     table: Table
-    columns: LabelledColumns
+    columns: LabelledColumns  # Columns of the sentences and labels
 
     @classmethod
     def open(cls, path: str | Path, columns: LabelledColumns | None = None) -> Self:
-        """Find the columns of a file."""
+        """Open a file; raises `InputError` if it lacks one of the columns, or both are the same column."""
         columns, path = columns or LabelledColumns(), Path(path).expanduser()
         check_regular(path)
         table = open_table(path, [columns.text, columns.label])
@@ -87,7 +82,7 @@ class LabelledSentences:
 
     @property
     def names(self) -> tuple[str, str]:
-        """Names of both columns; `text` and `label` if the file has no names."""
+        """Names of the columns of text and label; `text` and `label` if the file has no names."""
         if not self.table.names:
             return "text", "label"
         text, label = (self.table.names[self.table.position(name)] for name in (self.columns.text, self.columns.label))
@@ -99,10 +94,10 @@ class LabelledSentences:
         return {**self.table.identity, "text": self.columns.text, "label": self.columns.label}
 
     def tables(self) -> Iterator[pa.Table]:
-        """Read the rows; those without text and label, such as blank lines, are counted and left out.
+        """Read the rows; rows without text and label, such as blank lines, are left out with a warning.
 
-        Yields tables of `index` (row of the file, from 0), `source` (white space normalised) and `label` (text or
-        int64).
+        Yields tables with the columns `index` (number of the row, from 0), `source` (the text, with normalised white
+        space, or null) and `label` (text or int64).
         """
         path, names = self.table.path, [self.columns.text, self.columns.label]
         numbers = [] if self.columns.label in self.table.texts else names[1:]
@@ -137,6 +132,7 @@ class LabelledSentences:
 
 
 def _decoded(value: bytes, place: str, path: Path) -> str:
+    """Return text from UTF-8; raises `InputError` for other bytes."""
     try:
         return value.decode("utf8")
     except UnicodeDecodeError:
@@ -144,7 +140,7 @@ def _decoded(value: bytes, place: str, path: Path) -> str:
 
 
 def _label(value: object, place: str, path: Path) -> str | int:
-    """Convert a label to text or a whole number; one of double precision is exact up to 53 bits."""
+    """Return a label as text or a whole number; raises `InputError` for other values, at `place` in the file."""
     if isinstance(value, bytes) and value:
         return _decoded(value, place, path)
     if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
@@ -160,10 +156,10 @@ def _label(value: object, place: str, path: Path) -> str | int:
 
 @dataclass(frozen=True)
 class AugmentConfig(Settings):
-    """Which paraphrases of labelled sentences are kept; each sentence has at most `ParaphraseConfig.n`.
+    """How many paraphrases of labelled sentences are kept; each sentence gets at most `ParaphraseConfig.n`.
 
     Attributes:
-        balance: Bring each label to as many rows as the most frequent one has.
+        balance: Add paraphrases to each label until it has as many rows as the most frequent label has.
         per_label: Maximum number of rows of a label, originals included; labels with more originals keep them all.
     """
 
@@ -178,22 +174,22 @@ class AugmentConfig(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class AugmentedFileRecord(FileRecord):
-    """The content of a file of labelled sentences and paraphrases."""
+    """The record of a file of labelled sentences and paraphrases, which lies next to it."""
 
     KIND: ClassVar[str] = "a file of labelled sentences and paraphrases (`paranmt paraphrase augment`)"
 
-    # For each label the number of rows of the input (`originals`), of those added (`paraphrases`), and of those that
-    # its quota allows and that were not found (`short`)
+    # For each label, the number of rows of the input (`originals`), of added rows (`paraphrases`), and of rows that
+    # its quota allows but for which no paraphrase was found (`short`)
     labels: dict[str, dict[str, int]]
-    notes: dict[str, int] = field(default_factory=dict)  # Sentences without a paraphrase, by reason
-    left_out: int = 0  # Paraphrases that are in the file already, as a sentence or as a paraphrase of another one
+    notes: dict[str, int] = field(default_factory=dict)  # Number of sentences without a paraphrase, by reason
+    left_out: int = 0  # Number of paraphrases that were left out because the file has the same text already
 
 
 class AugmentedFile(Result[AugmentedFileRecord]):
     """A file of labelled sentences and paraphrases."""
 
     def summary(self) -> str:
-        """Counts for each label, and reasons of sentences without a paraphrase."""
+        """Return the counts of rows for each label, and of sentences without a paraphrase by reason."""
         labels, state = self.record.labels, "" if self.fresh else " (made before)"
         originals = sum(counts["originals"] for counts in labels.values())
         added = sum(counts["paraphrases"] for counts in labels.values())
@@ -220,24 +216,24 @@ def augment(
 ) -> AugmentedFile:
     """Add paraphrases to labelled sentences.
 
-    Every row keeps its place and its label, and is followed by its paraphrases. A paraphrase that is a sentence of
-    the file, case and punctuation aside, or equal to a paraphrase chosen before, is left out, whatever its label.
+    Each row of the file stays as it is, and its paraphrases follow it with its label. A paraphrase is left out if it
+    is, case and punctuation aside, a sentence of the file or a paraphrase chosen before, whatever the label of these.
 
     Args:
         file: Labelled sentences, of any format with columns (docs/formats.md).
-        out: The new file, .tsv, .csv, .jsonl or .parquet, with the columns of text and labels, `original` (whether
-            the row was in `file`), `index` (of its sentence in `file`, from 0) and `score` (the paraphrase score; of
-            originals empty). Work in progress is in `OUT.work`.
-        model: Folder or Hub id of an encoder-decoder; the package carries none (docs/paraphrase.md).
+        out: The new file, .tsv, .csv, .jsonl or .parquet, with the columns of texts and labels, `original` (whether
+            the row is one of `file`), `index` (of its sentence in `file`, from 0) and `score` (the paraphrase
+            score; empty for originals). Work in progress is in `OUT.work`.
+        model: Folder or Hub id of an encoder-decoder; the package has none of its own (docs/paraphrase.md).
         columns: Columns of the sentences and labels.
-        config: Quotas.
+        config: Numbers of rows of each label.
         decoding: How paraphrases are found, how many of each sentence, and which are good enough.
         scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
             encoder of this package).
-        engine: The engine for the work.
+        engine: Engine that runs the work.
     """
     config = config or AugmentConfig()
-    # Text that means something else does not have the label.
+    # The default minimum score leaves out paraphrases of another meaning, which may not have the label.
     decoding = (decoding or ParaphraseConfig()).for_files()
     out = result_file(out, (".tsv", ".csv", ".jsonl", ".parquet"), sources=[model])
     engine = (engine or EngineConfig()).resolved()
@@ -256,7 +252,7 @@ def augment(
     def make(work: Path, path: Path) -> AugmentedFileRecord:
         originals = _cut_originals(source, out, work / "originals", identity, engine)
         counts: dict[str, int] = originals.extra["labels"]
-        # Maximum number of paraphrases of each label; None: any number.
+        # Maximum number of paraphrases of each label; None for any number.
         quotas: dict[str, int | None] = dict.fromkeys(sorted(counts))
         if config.balance or config.per_label is not None:
             most = config.per_label or max(counts.values())
@@ -288,7 +284,7 @@ def augment(
 def _cut_originals(
     source: LabelledSentences, out: Path, folder: Path, identity: dict[str, Any], engine: EngineConfig
 ) -> Manifest:
-    """Cut the rows of the file into shards; the manifest keeps the number of rows of each label."""
+    """Cut the rows of the file into shards; the manifest keeps the number of rows of each label as `labels`."""
     counts = Counter[str]()
 
     def rows() -> Iterator[pa.Table]:
@@ -308,7 +304,7 @@ def _cut_originals(
 
 
 def _wanting(originals: Manifest, quotas: dict[str, int | None]) -> Iterator[pa.Table]:
-    """Read the rows of labels that may get paraphrases; one without text is an empty sentence."""
+    """Read the rows whose label may get paraphrases; a row without text becomes an empty sentence."""
     wanting = pa.array([label for label, quota in quotas.items() if quota != 0], pa.string())
     for table in map(pq.read_table, originals.paths()):
         short = table.filter(pc.is_in(table["label"].cast(pa.string()), wanting))
@@ -317,13 +313,13 @@ def _wanting(originals: Manifest, quotas: dict[str, int | None]) -> Iterator[pa.
 
 @dataclass(frozen=True)
 class Found:
-    """The paraphrases that a job found for shards of sentences."""
+    """The paraphrases that a job found."""
 
-    sentences: Manifest
-    paraphrases: Manifest
+    sentences: Manifest  # Shards of sentences
+    paraphrases: Manifest  # Shards of their paraphrases, in the same order
 
     def tables(self) -> Iterator[pa.Table]:
-        """Read the paraphrases with the labels of their sentences, in the order of these."""
+        """Read the paraphrases with the labels of their sentences, in the order of the sentences."""
         for before, after in zip(self.sentences.paths(), self.paraphrases.paths(), strict=True):
             sentences, found = pq.read_table(before, columns=["index", "label"]), pq.read_table(after)
             found = found.filter(pc.greater(found["rank"], 0))
@@ -332,10 +328,10 @@ class Found:
 
 
 def _choose(originals: Manifest, found: Found, quotas: dict[str, int | None], seed: int) -> tuple[np.ndarray, int]:
-    """Choose the paraphrases of each label: the best of each sentence first, sentences in random order.
+    """Choose paraphrases of each label up to its quota: first the best one of each sentence, sentences at random.
 
-    Returns whether each is chosen [paraphrase], and the number of those that are in the file already, as a sentence or
-    as a paraphrase that comes first in this order, whatever its label. Equal hashes are taken for equal texts.
+    Returns a mask of the chosen paraphrases [paraphrase], and the number of paraphrases whose text is in the file
+    already, as a sentence or as a paraphrase before in this order. Texts are compared by their hashes.
     """
     known = [hash_texts([""])]
     for table in map(pq.read_table, originals.paths()):
@@ -359,7 +355,7 @@ def _choose(originals: Manifest, found: Found, quotas: dict[str, int | None], se
 
 
 def _write(originals: Manifest, found: Found, chosen: np.ndarray, names: tuple[str, str], path: Path) -> Counter[str]:
-    """Write every row, followed by its chosen paraphrases; returns the number of these of each label."""
+    """Write each row, followed by its chosen paraphrases, and return the number of paraphrases of each label."""
     kind = pq.read_schema(originals.paths()[0]).field("label").type
     added = Counter[str]()
 
@@ -393,7 +389,7 @@ def _write(originals: Manifest, found: Found, chosen: np.ndarray, names: tuple[s
     fields = [(text, pa.string()), (label, kind), ("original", pa.bool_()), ("index", pa.int64())]
     schema = pa.schema([*fields, ("score", pa.float32())])
     with TableWriter(path, schema) as writer:
-        # The maximum number of rows of a group of Parquet.
+        # Row groups of Parquet have at most this many rows.
         for batch in rebatch(rows(), 1 << 20):
             texts, labels, index, score, rank = batch.columns
             writer.write(pa.table([texts, labels, pc.equal(rank, 0), index, score], schema=schema))

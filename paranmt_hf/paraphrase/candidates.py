@@ -1,4 +1,4 @@
-"""Candidates of paraphrases, and which of them are good enough."""
+"""Paraphrases of sentences, candidates for them, and the selection of those that are good enough."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Paraphrase:
 
     Attributes:
         text: The paraphrase.
-        score: Its paraphrase score, the cosine of both vectors, in [-1, 1]; None without a scorer.
-        template: The template that was asked for; None without syntactic control.
+        score: Paraphrase score, the cosine with the sentence, in [-1, 1]; None without a scorer.
+        template: The template that was requested; None without syntactic control.
     """
 
     text: str
@@ -40,8 +40,8 @@ class Paraphrased:
     """The paraphrases of a sentence.
 
     Attributes:
-        paraphrases: Different ones, the most probable first, or those of the highest score.
-        note: Why there are none; None if there are some.
+        paraphrases: Different paraphrases, the most probable first, or the one with the highest score first.
+        note: Why there is no paraphrase; None if there is one.
     """
 
     paraphrases: list[Paraphrase]
@@ -50,19 +50,26 @@ class Paraphrased:
 
 @dataclass(frozen=True)
 class Request:
-    """A sentence to be paraphrased, with a controlled network after a template."""
+    """A sentence to paraphrase, and for a controlled network the template that the paraphrase is to have."""
 
     sentence: str
     template: str | None = None
 
 
 class Candidates:
-    """Candidates of requests; a request that loses its last one gets a note.
+    """The candidates for the paraphrases of some requests.
+
+    Empty candidates, and repeated candidates of a request, are left out from the start.
 
     Attributes:
-        texts: The candidates [candidate], those of a request together and the most probable first.
-        rows: Index of the request of each [candidate].
-        notes: Why a request has no candidate [request]; None if it has some.
+        texts: The candidates [candidate]; those of a request are next to each other, the most probable first.
+        rows: Index of the request of each candidate [candidate].
+        notes: Why a request has no candidate left [request]; None if it has one.
+
+    Args:
+        requests: The requests.
+        texts: Candidates of all requests, in the order of the requests.
+        counts: Number of candidates of each request [request].
     """
 
     def __init__(self, requests: Sequence[Request], texts: list[str], counts: list[int]) -> None:
@@ -78,21 +85,26 @@ class Candidates:
 
     @property
     def ranks(self) -> np.ndarray:
-        """Number of candidates of the same request before each [candidate]."""
+        """Rank of each candidate among those of its request, from 0 [candidate]."""
         return np.arange(len(self.rows)) - np.searchsorted(self.rows, self.rows)
 
     @property
     def sentences(self) -> list[str]:
-        """The sentence of each [candidate]."""
+        """The sentence that each candidate paraphrases [candidate]."""
         return [self._requests[row].sentence for row in self.rows.tolist()]
 
     @property
     def templates(self) -> list[str | None]:
-        """The template of each [candidate]."""
+        """The template that was requested for each candidate [candidate]."""
         return [self._requests[row].template for row in self.rows.tolist()]
 
     def keep(self, good: np.ndarray, note: str) -> None:
-        """Keep the candidates that are good [candidate]; `note` says why a request has none left."""
+        """Keep only good candidates.
+
+        Args:
+            good: Mask of the candidates to keep [candidate], bool.
+            note: Note for requests that lose their last candidate by this.
+        """
         self.rows, self.texts = self.rows[good], list(compress(self.texts, good))
         for row in np.flatnonzero(np.bincount(self.rows, minlength=len(self.notes)) == 0):
             self.notes[row] = self.notes[row] or note
@@ -101,9 +113,16 @@ class Candidates:
 def select(
     candidates: Candidates, config: ParaphraseConfig, *, scorer: Encoder | None = None, parser: Parser | None = None
 ) -> list[Paraphrased]:
-    """Select the first `n` distinct candidates of each request within all limits.
+    """Select the first `n` candidates of each request that are within all limits.
 
-    `parser` finds out which have the template asked for, and `scorer` gives the paraphrase scores.
+    Args:
+        candidates: The candidates, which are filtered in place.
+        config: The limits, `n`, and the order of paraphrases.
+        scorer: Encoder of the paraphrase score; None gives paraphrases without scores.
+        parser: Parser that finds out which candidates have the requested template; needed for `has_template`.
+
+    Returns:
+        The paraphrases of each request [request].
     """
     left = candidates
     if not config.keep_copies:
@@ -136,19 +155,19 @@ def select(
 
 
 def by_score(paraphrase: Paraphrase) -> float:
-    """Sort key of paraphrases, highest score first; the sort is stable."""
+    """Return the sort key of a paraphrase for a sort by score, the highest first."""
     return 0.0 if paraphrase.score is None else -paraphrase.score
 
 
 def letters_of(texts: list[str]) -> np.ndarray:
-    """Letters and digits of texts [text], in lower case."""
+    """Return the letters and digits of each text, in lower case [text]."""
     return np.array(letters(pa.array(texts, pa.string())).to_pylist(), object)
 
 
 def overlaps(first: Sequence[str], second: Sequence[str]) -> np.ndarray:
-    """Trigram overlap of pairs of sentences [pair], float32 in [0, 1], as in the column `trigram_overlap`.
+    """Compute the trigram overlap of pairs of sentences [pair], float32 in [0, 1], as in the column `trigram_overlap`.
 
-    If a side has fewer than three words, the overlap is 1 if both have the same words, else 0.
+    If a sentence has fewer than three words, the overlap is 1 if both sentences have the same words, else 0.
     """
     if not len(first):
         return np.zeros(0, np.float32)
@@ -160,7 +179,7 @@ def overlaps(first: Sequence[str], second: Sequence[str]) -> np.ndarray:
 
 
 def have_templates(parser: Parser, sentences: list[str], templates: Sequence[str | None]) -> np.ndarray:
-    """Whether the tree of each sentence has the template of the same index, booleans [sentence]."""
+    """Mark the sentences whose tree has the template with the same index [sentence], bool."""
     distinct = list(dict.fromkeys(sentences))
     found = {}
     for sentence, tree in zip(distinct, linearised_trees(parser, distinct), strict=True):
@@ -169,7 +188,13 @@ def have_templates(parser: Parser, sentences: list[str], templates: Sequence[str
 
 
 def apart(paraphrases: list[Paraphrase], limit: float | None, n: int | None = None) -> list[Paraphrase]:
-    """Keep the first `n` (None: all) of which none has more than this overlap with one that was kept before."""
+    """Return the first `n` paraphrases that do not overlap too much with those before them.
+
+    Args:
+        paraphrases: Paraphrases of a sentence, the best first.
+        limit: Largest trigram overlap with a paraphrase that was kept before; None for no limit.
+        n: Number of paraphrases to keep; None for all.
+    """
     if limit is None:
         return paraphrases[:n]
     kept: list[Paraphrase] = []

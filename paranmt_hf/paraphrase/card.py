@@ -1,4 +1,4 @@
-"""The values of a paraphraser's card, from its record."""
+"""Write the card of a paraphraser from its record."""
 
 from __future__ import annotations
 
@@ -29,10 +29,15 @@ def card_values(
     about: About | None = None,
     results: Sequence[Results] = (),
 ) -> dict[str, Any]:
-    """Values that `paraphraser_card` renders.
+    """Return the values that `paraphraser_card` renders.
 
-    Without `about`, information by its authors, the card is that of the folder, in which times are left out, so
-    that equal runs give equal bytes.
+    Args:
+        name: Name of the paraphraser.
+        record: Record of the paraphraser.
+        templates: Templates of a controlled network with their counts, the most frequent first.
+        about: What the authors say about the paraphraser. With None, the card is that of the folder, without times, so
+            that equal runs give equal bytes.
+        results: Results of its evaluation.
     """
     said = (about or About()).values
     data, best = record.settings.data, record.course.best
@@ -55,7 +60,7 @@ def card_values(
         "evaluations": [each.to_json() for each in results],
     }
     if record.parses is not None and templates is not None:
-        # As many as in the paper (Iyyer et al. 2018, section 3.3).
+        # The card shows 20 templates, as many as the paper uses (Iyyer et al. 2018, section 3.3).
         values["templates"] = list(templates.items())[:20]
         values["parses"] = [asdict(each) for each in record.parses.course.measured]
         if record.parses.control is not None:
@@ -64,7 +69,7 @@ def card_values(
 
 
 def shown_figures(evaluations: Sequence[Results]) -> str:
-    """The commands of evaluations, if they have one, their figures and examples of normalisation, in Markdown."""
+    """Return the commands (where known) and scores of evaluations, and examples of normalisation, as Markdown."""
     blocks = []
     for results in evaluations:
         if command := results.settings["command"]:
@@ -77,9 +82,9 @@ def shown_figures(evaluations: Sequence[Results]) -> str:
 
 
 def paraphraser_card(values: Mapping[str, Any]) -> str:
-    """Render the card of a paraphraser from the values of `card_values`, or a file of `model_cards/paraphrasers/`.
+    """Return the text of a card, given the values of `card_values` or of a file of `model_cards/paraphrasers/`.
 
-    They may hold `repository`, the id on the Hub.
+    The values may also hold `repository`, the id on the Hub.
     """
     license = License.parse(values["license"], listed=False) if values.get("license") else None
     header: dict[str, Any] = {
@@ -101,6 +106,7 @@ def paraphraser_card(values: Mapping[str, Any]) -> str:
 
 
 def _summary(record: ParaphraserRecord) -> str:
+    """Return a sentence about what the model generates, in which languages, and what kind of model it is."""
     *others, last = [LANGUAGES.get(code, code) for code in languages(record.settings.data) or [ENGLISH]]
     what = f"Generates paraphrases of {', '.join(others) + ' and ' if others else ''}{last} sentences"
     if record.parses is not None:
@@ -119,6 +125,7 @@ def _summary(record: ParaphraserRecord) -> str:
 
 
 def _data(record: ParaphraserRecord) -> str:
+    """Return sentences about the pairs that the model was trained on, and those that were left out."""
     trees, parser = "", ""
     if record.parses is not None:
         trees = (
@@ -136,7 +143,7 @@ def _data(record: ParaphraserRecord) -> str:
 
 
 def _command(record: ParaphraserRecord) -> str:
-    """Command that trains the model, for the card; paths are shortened to names."""
+    """Return the command that trains the model, with paths shortened to names."""
     settings = record.settings
     model = replace(settings.paraphraser, base=record.inputs.get("base"))
     words = ["paranmt", "paraphrase", "train", *record.inputs["data"].split(", ")]
@@ -146,7 +153,7 @@ def _command(record: ParaphraserRecord) -> str:
 
 
 def _made(record: ParaphraserRecord, *, timed: bool) -> str:
-    """Describe how the model was trained and, if `timed`, how long that took."""
+    """Return sentences about how the model was trained and, if `timed`, how long that took."""
     training, course, parses = record.settings.training, record.course, record.parses
     took = f" in {course.seconds:,.0f} seconds" if timed else ""
     packages = {"paranmt-hf": record.paranmt_hf, **record.versions}

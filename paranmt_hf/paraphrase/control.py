@@ -46,7 +46,10 @@ class KnownTrees:
 
 
 def installed_parser(parser: str | None) -> Parser | None:
-    """Open the parser of the training by its name with its version; None if it is not known or not installed."""
+    """Open the parser with a name that a training recorded, such as the name with a version.
+
+    Returns None if `parser` is None, not a known parser, or not installed.
+    """
     name = next((name for name in NAMED_PARSERS if (parser or "").startswith(name)), None)
     if name is None:
         return None

@@ -1,4 +1,4 @@
-"""Evaluate paraphrasers over decodings, and how far they bring noisy sentences into a standard form."""
+"""Evaluate paraphrasers: their paraphrases by several decodings, or how well they normalise noisy sentences."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ DECODINGS = (
     "sample,top_p=0.9",
     "sample",
 )
-# What `compare` says of each decoding, and what is the same in all.
+# Settings that `decoding` does not take: `compare` names the former, and the latter are the same for all decodings.
 COMPARED = (
     *("groups", "diversity", "sample", "temperature", "top_p"),
     *("order", "max_mutual_overlap", "has_template", "trees", "keep_copies"),
@@ -61,13 +61,13 @@ class MeasuredSentences(Settings):
     """Which sentences paraphrasers are evaluated on.
 
     Attributes:
-        direction: Translations are paraphrased and references are what they should be, or the reverse. A sentence
-            with several references is one item.
-        held_out: Only pairs whose reference was held out of the training of each model.
-        items: Maximum number of sentences, sampled at random by the seed of the decoding; 0 for all.
-        noise: Evaluate how noisy sentences are brought into a standard form: add noise to the references, where each
-            word changes with this probability, such as 0.15. With 0 the sentences of the data are noisy already, and
-            their references the standard form.
+        direction: Which side is paraphrased and compared with the other: translations (`to-reference`) or references
+            (`to-translation`). A sentence with several references counts once.
+        held_out: Take only pairs whose reference was held out of the training of each model.
+        items: Maximum number of sentences, drawn at random by the seed of the decoding; 0 for all.
+        noise: Evaluate the normalisation of noisy sentences: noise is added to the references, and each word changes
+            with this probability, such as 0.15. With 0 no noise is added, because the sentences of the data are noisy
+            already, and their references are the standard form.
     """
 
     direction: Literal["to-reference", "to-translation"] = "to-reference"
@@ -87,20 +87,21 @@ def evaluate_paraphrases(
     selection: Annotated[PairSelection | None, Group(), Prefixed, Advanced] = None,
     scorer: Annotated[str | Path | None, Advanced] = None,
 ) -> Evaluation:
-    """Evaluate paraphrasers over decodings, and files of paraphrases; or the normalisation of noisy sentences.
+    """Evaluate paraphrasers by several decodings, and files of paraphrases; or the normalisation of noisy sentences.
 
-    With `noise` the figures are the edit distance to the clean sentences, BLEU and the share of equal sentences,
-    before and after, and what changes in clean sentences (ParaNMT-50M, section 6, table 11).
+    With `noise`, noisy sentences before, and outputs after, are compared with the clean sentences by edit distance,
+    BLEU and the share of equal sentences, and so are outputs of clean input (ParaNMT-50M, section 6, table 11).
 
     Args:
         models: Folders or Hub ids of encoder-decoders, and files that `paranmt paraphrase text` wrote.
-        data: Pairs, as for training. Files of paraphrases can do without; then nothing is compared with references.
+        data: Pairs, as for training; for files of paraphrases they may be left out, and nothing is compared with
+            references then.
         columns: Columns of `data` with other names: reference=sentence1,translation=sentence2.
-        sentences: Which sentences.
+        sentences: Which sentences are paraphrased.
         compare: Decodings to compare: `greedy`, `beams=8`, `beams=8,groups=4,n=3`, `sample,temperature=0.7` (default:
             seven of them; with `noise`, beams=4).
-        decoding: Settings of all decodings.
-        selection: Which pairs.
+        decoding: Settings that are the same for all decodings.
+        selection: Which pairs are used.
         scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
             encoder of this package).
     """
@@ -119,7 +120,7 @@ def evaluate_paraphrases(
         raise InputError("data is missing: pairs of sentences and references", option="data")
     decodings = read_decodings(
         compare or (DECODINGS if sentences.noise is None else ("beams=4",)),
-        # A copy is an output like any other.
+        # Copies of the input are measured too.
         replace(common, keep_copies=True),
     )
     items = None
@@ -148,10 +149,10 @@ def evaluate_paraphrases(
 def read_items(
     name: str, pairs: Pairs, config: MeasuredSentences, seed: int, models: Sequence[Model]
 ) -> EvaluationItems:
-    """Read the sentences that `models` are evaluated on."""
+    """Read the sentences that models are evaluated on; `name` is the name of the data, `seed` that of the draw."""
     reference, translation = SIDES
     source, wanted = (translation, reference) if config.direction == "to-reference" else (reference, translation)
-    # Noise is added to each reference once.
+    # With noise, references are drawn, because noise is added to each of them once.
     key = reference if config.noise else source
     share = _smallest_held_out(models) if config.held_out else None
     table = _sampled(pairs.batches(), key, config.items, seed, share)
@@ -171,7 +172,7 @@ def read_items(
 
 
 def _smallest_held_out(models: Sequence[Model]) -> float:
-    """The share of the references that was held out of the training of all models."""
+    """Return the share of the references that was held out of the training of each of the models."""
     if not models:
         raise InputError("`held_out` is about the training of models; name one", option="held_out")
     shares = []
@@ -181,14 +182,14 @@ def _smallest_held_out(models: Sequence[Model]) -> float:
             raise InputError(
                 f"{model.name} was trained with nothing held out; leave out `held_out`", option="held_out"
             )
-    # What a smaller share holds out, a larger one does too.
+    # References that a smaller share holds out are also held out by a larger one.
     return min(shares)
 
 
 def _sampled(tables: Iterator[pa.Table], key: str, count: int, seed: int, held_out: float | None) -> pa.Table:
-    """Keep all rows of `count` values of a column, sampled at random (all for 0); only these rows are in memory.
+    """Return all rows of `count` values of the column `key`, drawn at random; of all values if `count` is 0.
 
-    With `held_out` only rows whose reference that share holds out.
+    With `held_out`, only rows whose reference is held out at this share. Only the drawn rows are in memory.
     """
     from paranmt_hf.paraphrase.training_data import held_out_keys
 
@@ -207,7 +208,7 @@ def _sampled(tables: Iterator[pa.Table], key: str, count: int, seed: int, held_o
 
 
 def _noisy_items(name: str, references: Sequence[str], rate: float, seed: int) -> EvaluationItems:
-    """Add noise to references; those that it does not change measure nothing, and are left out."""
+    """Add noise to references; a reference that it does not change is left out, because it measures nothing."""
     noisy, clean, changes = [], [], Counter[str]()
     for reference in references:
         sentence = " ".join(reference.split())
@@ -227,14 +228,14 @@ def _noisy_items(name: str, references: Sequence[str], rate: float, seed: int) -
 
 @dataclass
 class Outputs:
-    """What a model or a file gives for sentences.
+    """The outputs of a model, or in a file, for the sentences of an evaluation.
 
     Attributes:
-        name: The model or file.
+        name: Name of the model or file.
         weights: Checksum of the weights, or of the file.
         items: The sentences.
-        texts: Outputs [item][output] of each decoding, the best first; a file is one decoding.
-        details: Settings and seconds of each decoding of a model.
+        texts: Outputs of each decoding [item][output], the best first, by its name; a file is one decoding.
+        details: Settings and seconds of each decoding of a model, by its name; empty for a file.
     """
 
     name: str
@@ -245,7 +246,7 @@ class Outputs:
 
 
 def file_outputs(path: Path, items: EvaluationItems | None) -> Outputs:
-    """Outputs of a file for the sentences that it shares with `items`; with None for all of its sentences."""
+    """Return the outputs in a file for the sentences that it shares with `items`; if None, for all its sentences."""
     found = read_paraphrases(path)
     if items is None:
         items = EvaluationItems(path.name, list(found), [[] for _ in found])
@@ -262,10 +263,10 @@ def file_outputs(path: Path, items: EvaluationItems | None) -> Outputs:
 def model_outputs(
     model: Model, name: str, items: EvaluationItems, decodings: Sequence[Decoding], scorer: NamedEncoder
 ) -> Outputs:
-    """Outputs of each decoding of a model."""
+    """Paraphrase sentences with each decoding of a model, and return the outputs."""
     from paranmt_hf.paraphrase.paraphraser import Paraphraser
 
-    # The time is that of the decoding alone, so nothing is scored unless a decoding chooses by scores.
+    # Only the decoding is timed, so nothing is scored unless a decoding selects paraphrases by their scores.
     scored = any(decoding.config.scored_for for decoding in decodings)
     paraphraser = Paraphraser(model, decodings[0].config, scorer=scorer.load() if scored else None)
     paraphraser.paraphrase(items.sources[:1], decodings[0].config)
@@ -280,7 +281,7 @@ def model_outputs(
 
 
 def measured(outputs: Outputs, measures: Measures, settings: Mapping[str, Any]) -> Results:
-    """Measure the outputs of a model or a file."""
+    """Measure the outputs of a model or a file; `settings` are those of the evaluation, for the results."""
     items = outputs.items
     rows: list[Row] = []
     for decoding, texts in outputs.texts.items():
@@ -310,7 +311,7 @@ def measured(outputs: Outputs, measures: Measures, settings: Mapping[str, Any]) 
 
 
 def together(results: Sequence[Results]) -> str:
-    """Format one table of several models; rows that no model generated are shown once for each set of sentences."""
+    """Return one table of several models; the rows for comparison, such as copies, come once for each data set."""
     if len(results) == 1:
         return results[0].text()
     rows: dict[tuple[Any, ...], Row] = {}
@@ -327,7 +328,7 @@ def together(results: Sequence[Results]) -> str:
 
 
 def examples_of_noise(results: Sequence[Results]) -> str:
-    """Format some noisy sentences with the outputs of the first model's first decoding."""
+    """Return five noisy sentences, with their outputs by the first decoding of the first model, as text."""
     blocks = []
     for noisy, output, clean in noisy_examples(results[0], 5):
         blocks.append(f"  noisy   {noisy}\n  output  {output}\n  clean   {clean}")
@@ -344,7 +345,7 @@ def _command(
     selection: PairSelection,
     scorer: str | Path | None,
 ) -> str | None:
-    """Format the command, with paths shortened to names; None if a setting is none of the command line."""
+    """Return the command of an evaluation, with paths shortened; None if a setting is not on the command line."""
     words = ["paranmt", "paraphrase", "evaluate", *map(source_name, models)]
     if data:
         words += ["--data", *map(source_name, data)]

@@ -1,4 +1,4 @@
-"""The models of a paraphraser from initial weights to the final folder."""
+"""Train the models of a paraphraser, from initial weights to the final folder."""
 
 from __future__ import annotations
 
@@ -43,17 +43,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ModelToTrain:
-    """A model to train.
+    """A model to train, and what it is trained on."""
 
-    `columns` are those of its source, target, control if there is one, and key, in `TrainingPairs.tables`; `longest`
-    is the maximum number of pieces of a source or target; `template_of` gives the template of a target that is a tree.
-    """
-
-    name: str
-    own: EncoderDecoder
-    columns: tuple[str, ...]
-    longest: int
-    template_of: Callable[[str], str] | None = None
+    name: str  # What the model generates, `parses` or `paraphrases`
+    network: EncoderDecoder
+    columns: tuple[str, ...]  # Columns in `TrainingPairs.tables` of source, target, perhaps control, and key
+    longest: int  # Maximum number of pieces of a source or target
+    template_of: Callable[[str], str] | None = None  # Returns the template of a target, if targets are trees
 
 
 def make_paraphraser(
@@ -65,16 +61,19 @@ def make_paraphraser(
     folder: Path,
     name: str,
 ) -> ParaphraserRecord:
-    """Train one model after the other, and write them with their tokenizers and the card.
+    """Train the models of a paraphraser one after the other, and write them with their tokenizers and the card.
 
     Args:
-        settings: What determines the result.
-        inputs: Names of the inputs.
+        settings: The input and the settings that determine the result, for the record.
+        inputs: Names of the inputs, for the record.
         text: The pairs.
-        base: The model to train further, in place of a new one.
-        work: The work folder.
-        folder: The folder of the result.
-        name: Its name.
+        base: Files of the model to train further; None for a new model.
+        work: Work folder, in which an interrupted training continues.
+        folder: Folder of the result.
+        name: Name of the paraphraser, for the card.
+
+    Returns:
+        The record, which is not written yet.
     """
     templates = count_templates(text) if text.controlled else {}
     dropped = dict(text.dropped)
@@ -85,9 +84,9 @@ def make_paraphraser(
     models = read_models(base or locate(initial))
     tasks = _tasks(models, text.training.max_pieces)
     main, first = tasks[-1], tasks[0]
-    if main.own.positions is not None and main.own.positions < main.longest:
+    if main.network.positions is not None and main.network.positions < main.longest:
         raise InputError(
-            f"max_pieces {main.longest} is more than the {main.own.positions} positions of {inputs['base']}",
+            f"max_pieces {main.longest} is more than the {main.network.positions} positions of {inputs['base']}",
             option="max_pieces",
         )
     summaries = {task.name: _cut(text, task, work / f"pieces-of-{task.name}") for task in tasks}
@@ -100,7 +99,7 @@ def make_paraphraser(
             long_trees=dropped["long_trees"],
             same_template=dropped.get("same_template", 0),
             templates=len(templates),
-            tree_tokens=len(first.own.tokenizer),
+            tree_tokens=len(first.network.tokenizer),
             course=courses[first.name],
             control=measure_control(folder, text, installed_parser(inputs.get("parser"))),
         )
@@ -113,9 +112,9 @@ def make_paraphraser(
         too_long=summary.too_long,
         left_out=summary.left_out,
         course=courses[main.name],
-        model_type=main.own.model.config.model_type,
+        model_type=main.network.model.config.model_type,
         parameters=models.parameters,
-        pieces=len(main.own.tokenizer),
+        pieces=len(main.network.tokenizer),
         device=resolve_device(text.training.device),
         parses=parses,
         **made_with("torch", "transformers", "tokenizers", "sacrebleu"),
@@ -126,7 +125,7 @@ def make_paraphraser(
 
 
 def count_templates(text: TrainingPairs) -> dict[str, int]:
-    """Count the templates of the targets, the most frequent first."""
+    """Count the templates of the targets of pairs, and return up to 100,000 of them, the most frequent first."""
     counts = Counter[str]()
     for table in text.tables("read"):
         for entry in table["template"].value_counts().to_pylist():
@@ -139,12 +138,12 @@ def count_templates(text: TrainingPairs) -> dict[str, int]:
             "the options that select them"
         )
     order = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
-    # Long sentences have flat trees of any shape.
+    # The limit leaves out rare templates, of which long sentences have ever more: their trees may have any shape.
     return dict(order[:100_000])
 
 
 def _tasks(models: ParaphraserModels, longest: int) -> list[ModelToTrain]:
-    """The models to train; the last one generates sentences."""
+    """Return the models to train, in order; the last one generates sentences of at most `longest` pieces."""
     if models.parses is None:
         return [ModelToTrain("paraphrases", models.paraphrases, ("source", "target", "reference"), longest)]
     trees = ("source_parse", "target_parse", "template", "reference")
@@ -156,14 +155,14 @@ def _tasks(models: ParaphraserModels, longest: int) -> list[ModelToTrain]:
 
 
 def _cut(text: TrainingPairs, task: ModelToTrain, folder: Path) -> PieceSummary:
-    """Encode all pairs to pieces, unless an earlier run did."""
+    """Encode all pairs of a task to ids of pieces in a folder, unless an earlier run did, and return their counts."""
     if (found := read_summary(folder)) is not None:
         return found
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    cuts: dict[str, Cut] = {"source": task.own.cut, "target": task.own.cut_targets}
-    if task.own.controls is not None:
-        cuts["control"] = task.own.cut_controls
+    cuts: dict[str, Cut] = {"source": task.network.cut, "target": task.network.cut_targets}
+    if task.network.controls is not None:
+        cuts["control"] = task.network.cut_controls
 
     summary = write_pieces(
         (table.select(task.columns).columns for table in text.tables(f"cut {task.name}")),
@@ -183,25 +182,25 @@ def _cut(text: TrainingPairs, task: ModelToTrain, folder: Path) -> PieceSummary:
 
 
 def _train(text: TrainingPairs, task: ModelToTrain, work: Path) -> TrainingCourse:
-    """Train a model to its end, or read the weights of an earlier run."""
-    training, own = text.training, task.own
+    """Train a model to the end, or read the weights if an earlier run has trained it, and return the course."""
+    training, network = text.training, task.network
     path = work / f"trained-{task.name}.safetensors"
     done = read_checkpoint(path)
     if done is not None:
-        set_weights(own.model, done[0])
-        own.model.eval()
+        set_weights(network.model, done[0])
+        network.model.eval()
         return from_json(TrainingCourse, done[1], path)
     folder, pieces = work / task.name, work / f"pieces-of-{task.name}"
     folder.mkdir(exist_ok=True)
     held_out = PieceStore(pieces, "held-out")
     batches = Batches(
-        PieceStore(pieces, "train"), training.batch_tokens, epochs=training.epochs, seed=training.seed, pad=own.pad
+        PieceStore(pieces, "train"), training.batch_tokens, epochs=training.epochs, seed=training.seed, pad=network.pad
     )
     measured = partial(
-        measure, own, held_out, budget=training.batch_tokens, longest=task.longest, template_of=task.template_of
+        measure, network, held_out, budget=training.batch_tokens, longest=task.longest, template_of=task.template_of
     )
     course = train_pieces(
-        own, batches, folder, training, measured if len(held_out) else None, label=f"train {task.name}"
+        network, batches, folder, training, measured if len(held_out) else None, label=f"train {task.name}"
     )
-    write_checkpoint(path, weights_of(own.model), asdict(course))
+    write_checkpoint(path, weights_of(network.model), asdict(course))
     return course

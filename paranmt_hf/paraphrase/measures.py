@@ -180,7 +180,10 @@ Measures = ParaphraseMeasures | NormalisationMeasures
 
 
 def noisy_examples(results: Results, count: int) -> list[tuple[str, str, str]]:
-    """The first noisy sentences of an evaluation, their outputs by the first decoding, and the clean sentences."""
+    """Return the first `count` noisy sentences of an evaluation, each with its output and the clean sentence.
+
+    Outputs are those of the first decoding; a sentence without output is its own output.
+    """
     found = []
     for each in results.examples[:count]:
         outputs = next(iter(each["outputs"].values()))

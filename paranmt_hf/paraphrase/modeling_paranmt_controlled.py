@@ -1,12 +1,12 @@
 """The syntactically controlled encoder-decoder as a model of transformers.
 
 Iyyer, Wieting, Gimpel & Zettlemoyer 2018 (arXiv:1804.06059), section 3: a paraphrase is generated from a sentence and
-the linearised parse that the paraphrase is to have; that parse is generated from the parse of the sentence and a
-template. Both are this one model, which reads two sequences, a source and a control, and writes a third. It copies
-from the source through a pointer (See, Liu & Manning 2017, arXiv:1704.04368, section 2.2).
+the linearised parse that the paraphrase is to have. This parse is generated before, from the parse of the sentence and
+a template. Both steps use this model, which reads two sequences, a source and a control, and writes a third one. It
+can copy pieces of the source through a pointer (See, Liu & Manning 2017, arXiv:1704.04368, section 2.2).
 
-A copy of this file is released with the weights, next to one of `modeling_paranmt_lstm.py`, so it imports nothing but
-that, torch and transformers, and its names are part of the format.
+A copy of this file is released with the weights, next to a copy of `modeling_paranmt_lstm.py`. It therefore imports
+nothing but that file, torch and transformers, and its names are part of the format.
 """
 
 from dataclasses import dataclass
@@ -30,12 +30,12 @@ from .modeling_paranmt_lstm import (
 
 @strict
 class ParaNMTControlledConfig(ParaNMTLstmConfig):
-    """Shape of the controlled encoder-decoder; see `ParaNMTLstmConfig` for the rest.
+    """The sizes of the controlled encoder-decoder; see `ParaNMTLstmConfig` for the other attributes.
 
     Attributes:
-        control_vocab_size: Number of tokens of trees; `pad_token_id` fills up among them too.
-        control_embedding_size: Width of a tree token's vector.
-        copying: Whether pieces of the source are copied through a pointer.
+        control_vocab_size: Number of tokens of controls, such as trees; `pad_token_id` is their padding too.
+        control_embedding_size: Dimension of the vector of a control token.
+        copying: Whether pieces of the source can be copied through a pointer.
     """
 
     model_type = "paranmt-controlled"
@@ -55,18 +55,21 @@ class ParaNMTControlledConfig(ParaNMTLstmConfig):
 
 @dataclass
 class ControlledEncoded(BaseModelOutput):
-    """Output of the encoders for the decoder: states of the source [sentence, source position, hidden], and these."""
+    """The output of both encoders.
 
-    source_ids: torch.Tensor | None = None  # Ids of the source [sentence, source position], which may be copied
+    `last_hidden_state` are the states of the source [sentence, source position, hidden].
+    """
+
+    source_ids: torch.Tensor | None = None  # Ids of the source, for copying [sentence, source position]
     control_states: torch.Tensor | None = None  # States of the control [sentence, control position, hidden]
-    control_mask: torch.Tensor | None = None  # Shape [sentence, control position], False at padding
+    control_mask: torch.Tensor | None = None  # False at padding of the control [sentence, control position]
 
 
 class ControlledState(DecoderState):
-    """State of the controlled decoder between two steps.
+    """The state of the controlled decoder between two steps.
 
-    `control_keys` are the control's states under the bilinear product of the first layer and of the last [sentence,
-    control position, 2 x hidden].
+    `control_keys` are the states of the control, multiplied by the bilinear matrix of the first layer, and by that of
+    the last layer, side by side [sentence, control position, 2 x hidden].
     """
 
     def __init__(
@@ -76,13 +79,13 @@ class ControlledState(DecoderState):
         self.control_keys = control_keys
 
     def select(self, rows: torch.Tensor) -> None:
-        """Select sentences or beams, including their keys."""
+        """Select the states and all keys of some sentences or beams, in the order of `rows`."""
         super().select(rows)
         self.control_keys = self.control_keys.index_select(0, rows.to(self.control_keys.device))
 
 
 class ParaNMTControlledEncoder(ParaNMTLstmEncoder):
-    """Two bidirectional LSTMs: over the source, and over the control."""
+    """The encoder: a bidirectional LSTM over the source, and another one over the control."""
 
     def __init__(self, config: ParaNMTControlledConfig) -> None:
         super().__init__(config)
@@ -100,9 +103,10 @@ class ParaNMTControlledEncoder(ParaNMTLstmEncoder):
         control_ids: torch.Tensor | None = None,
         **_: Any,
     ) -> ControlledEncoded:
-        """Encode sentences, as the parent does, and controls [sentence, control position].
+        """Encode sources, as the parent does, and controls.
 
-        With `inputs_embeds` the ids of the source are needed too, for copying.
+        The ids of the source are needed even with `inputs_embeds`, for copying. `control_ids` are the ids of the
+        controls, with padding [sentence, control position].
         """
         if input_ids is None or control_ids is None:
             raise ValueError("expected input_ids and control_ids, the source and the tree it is to be written after")
@@ -116,11 +120,11 @@ class ParaNMTControlledEncoder(ParaNMTLstmEncoder):
 
 
 class ParaNMTControlledDecoder(nn.Module):
-    """LSTM whose first layer attends to the control, and whose other layers read the result.
+    """The decoder: an LSTM whose first layer attends to the control, and whose other layers read the result.
 
-    The paper feeds what was attended to into every step of the whole decoder. Here it goes up and not back in time, so
-    that in training each layer computes all positions at once. The states of the last layer look at source and
-    control.
+    In the paper, the result of attention is an input of the next step of the whole decoder. Here it is only an input
+    of the layers above, so that in training each layer computes all positions at once. The states of the last layer
+    attend to the source and to the control.
     """
 
     def __init__(self, config: ParaNMTControlledConfig) -> None:
@@ -139,7 +143,7 @@ class ParaNMTControlledDecoder(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def start(self, encoded: ControlledEncoded, mask: torch.Tensor) -> ControlledState:
-        """Initial state before the first piece; `mask` [sentence, source position] is False at padding."""
+        """Return the state before the first piece; `mask` is False at padding [sentence, source position]."""
         source, control = encoded.last_hidden_state, encoded.control_states
         assert source is not None and control is not None and encoded.control_mask is not None
         both = [whole_sentences(source, mask), whole_sentences(control, encoded.control_mask)]
@@ -150,12 +154,18 @@ class ParaNMTControlledDecoder(nn.Module):
     def forward(
         self, embedded: torch.Tensor, encoded: ControlledEncoded, mask: torch.Tensor, state: ControlledState
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]:
-        """Read vectors of pieces [sentence, position, embedding], and advance the state.
+        """Read pieces, and advance the state.
+
+        Args:
+            embedded: Vectors of the pieces [sentence, position, embedding].
+            encoded: Output of the encoders.
+            mask: False at padding of the source [sentence, source position].
+            state: State before these pieces, which is changed in place.
 
         Returns:
-            What the output layer reads [sentence, position, embedding]; weights of the attention to the source
+            The input of the output layer [sentence, position, embedding]; the weights of the attention to the source
             [sentence, position, source position] and to the control [sentence, position, control position]; and the
-            logit that a piece is generated and not copied [sentence, position, 1], None without copying.
+            logit that a piece is generated and not copied [sentence, position, 1], or None without copying.
         """
         source, control, control_mask = encoded.last_hidden_state, encoded.control_states, encoded.control_mask
         assert source is not None and control is not None and control_mask is not None
@@ -178,26 +188,35 @@ class ParaNMTControlledDecoder(nn.Module):
 
 
 def mixed(logits: torch.Tensor, weights: torch.Tensor, gate: torch.Tensor, source_ids: torch.Tensor) -> torch.Tensor:
-    """Combine generating and copying (See et al. 2017, equation 9): log-probabilities [sentence, position, piece].
+    """Combine generating and copying of pieces (See et al. 2017, equation 9).
 
-    A piece's probability is that of generating times its own, from its logits [sentence, position, piece], and that of
-    copying times the attention to all its places in the source [sentence, position, source position]. The gate is the
-    logit that a piece is generated [sentence, position, 1]. Source ids are [sentence, source position].
+    The probability of a piece is the sum of two products: the probability of generating times that of the piece by its
+    logit, and the probability of copying times the attention to all positions of the piece in the source.
+
+    Args:
+        logits: Logits of the pieces [sentence, position, piece].
+        weights: Weights of the attention to the source [sentence, position, source position].
+        gate: Logit that a piece is generated [sentence, position, 1].
+        source_ids: Ids of the source [sentence, source position].
+
+    Returns:
+        Logarithms of the probabilities [sentence, position, piece].
     """
     generated = logits.log_softmax(dim=-1, dtype=torch.float32) + functional.logsigmoid(gate.float())
-    # Of each place [sentence, place, place] where the same piece is, and whether it is the first such.
+    # `same` marks pairs of source positions with the same piece [sentence, position, position]. `first` marks the
+    # first position of each piece [sentence, position].
     same = source_ids[:, :, None] == source_ids[:, None, :]
     first = same.long().argmax(dim=2) == torch.arange(same.shape[1], device=same.device)
     copied = (weights.float() @ same.float()).clamp_min(torch.finfo(torch.float32).tiny).log()
     copied = copied + functional.logsigmoid(-gate.float())
-    # log(a + b) is log a + softplus(log b - log a), and only few pieces can be copied.
+    # log(a + b) = log a + softplus(log b - log a) is only computed for the few pieces that can be copied.
     places = source_ids[:, None].expand_as(copied)
     more = functional.softplus(copied - generated.gather(2, places)) * first[:, None]
     return generated.scatter_add(2, places, more)
 
 
 class ParaNMTControlledForConditionalGeneration(ParaNMTLstmForConditionalGeneration):
-    """The controlled encoder-decoder with its output layer, as `AutoModelForSeq2SeqLM` and `generate` know it."""
+    """The controlled encoder-decoder with its output layer, for `AutoModelForSeq2SeqLM` and `generate`."""
 
     config_class = ParaNMTControlledConfig
     _no_split_modules = ["ParaNMTControlledEncoder", "ParaNMTControlledDecoder"]  # noqa: RUF012 - as transformers has it
@@ -206,12 +225,14 @@ class ParaNMTControlledForConditionalGeneration(ParaNMTLstmForConditionalGenerat
     _decoder_class = ParaNMTControlledDecoder
 
     def _start(self, encoded: ControlledEncoded, mask: torch.Tensor) -> ControlledState:
+        """Return the state of the decoder before the first piece, given the output of the encoders."""
         state: ControlledState = self.decoder.start(encoded, mask)
         return state
 
     def _decode(
         self, embedded: torch.Tensor, encoded: ControlledEncoded, mask: torch.Tensor, state: DecoderState
     ) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
+        """Return the logits of the next pieces, copying included, and the weights of both attentions."""
         found, weights, control_weights, gate = self.decoder(embedded, encoded, mask, state)
         logits = self.lm_head(found)
         if gate is not None:
@@ -227,11 +248,11 @@ class ParaNMTControlledForConditionalGeneration(ParaNMTLstmForConditionalGenerat
         encoder_outputs: ControlledEncoded | None = None,
         **given: Any,
     ) -> Seq2SeqLMOutput | tuple[torch.Tensor, ...]:
-        """Compute logits, and the loss if there are labels; arguments and result as in the parent, and `control_ids`.
+        """Compute logits, and the loss if there are labels.
 
-        These are the control [sentence, control position], filled up with the id of padding. With copying the logits
-        are the logarithms of probabilities, and there are two kinds of weights: to the source, and to the control
-        [sentence, position, control position].
+        Arguments and result are those of the parent, except that `control_ids` are the ids of the controls, with
+        padding [sentence, control position]. With copying, logits are logarithms of probabilities. There are two
+        tensors of attention weights, to the source and to the control [sentence, position, control position].
         """
         if encoder_outputs is None:
             encoder_outputs = self.encoder(input_ids, attention_mask, control_ids=control_ids)

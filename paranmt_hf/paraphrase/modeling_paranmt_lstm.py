@@ -1,8 +1,8 @@
 """The encoder-decoder of ParaNMT-50M as a model of transformers.
 
 Wieting & Gimpel 2018 (arXiv:1711.05732), section 6: a bidirectional LSTM encoder, a two-layer LSTM decoder, and soft
-attention with a bilinear product. A copy of this file is released with the weights, so it imports nothing but torch
-and transformers, and its names are part of the format.
+attention with a bilinear product. A copy of this file is released with the weights. It therefore imports nothing but
+torch and transformers, and its names are part of the format.
 """
 
 from dataclasses import fields
@@ -16,25 +16,25 @@ from transformers import GenerationMixin, PreTrainedModel
 from transformers.configuration_utils import PreTrainedConfig
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput
 
-IGNORED = -100
+IGNORED = -100  # Label of a position where there is nothing to predict
 # The state of a decoder is named `cache` since transformers 5.24.
 CACHE = "cache" if "cache" in {field.name for field in fields(Seq2SeqLMOutput)} else "past_key_values"
 
 
 @strict
 class ParaNMTLstmConfig(PreTrainedConfig):
-    """Shape of the encoder-decoder.
+    """The sizes of the encoder-decoder.
 
     Attributes:
-        vocab_size: Number of pieces; both sides share them.
-        embedding_size: Width of a piece's vector, and of what the output layer reads.
-        hidden_size: Width of the decoder's states, and of the encoder's (half of it for each direction).
-        encoder_layers: Layers of the encoder, each of which reads in both directions.
-        decoder_layers: Layers of the decoder; the paper has two.
-        dropout: Dropout probability in training, between layers and before the output.
-        label_smoothing: Probability that the training target spreads evenly over all pieces.
+        vocab_size: Number of pieces, which sources and targets share.
+        embedding_size: Dimension of the vector of a piece, and of the input of the output layer.
+        hidden_size: Dimension of the states of decoder and encoder; half of the latter are of each direction.
+        encoder_layers: Number of layers of the encoder, each of which reads in both directions.
+        decoder_layers: Number of layers of the decoder; the paper has two.
+        dropout: Dropout probability in training, between layers and before the output layer.
+        label_smoothing: Probability that a training target spreads evenly over all pieces.
         init_scale: Factor of the initial weights.
-        tie_word_embeddings: Whether the output layer has the weights of the embeddings.
+        tie_word_embeddings: Whether the output layer and the embeddings share their weights.
     """
 
     model_type = "paranmt-lstm"
@@ -64,24 +64,24 @@ class ParaNMTLstmConfig(PreTrainedConfig):
 
 
 class DecoderState:
-    """State of a decoder between two steps, so that each step costs the same.
+    """The state of a decoder between two steps, with which no piece is read twice.
 
     Attributes:
-        hidden: States [layer, sentence, hidden].
-        cell: Cells [layer, sentence, hidden].
-        keys: The encoder's states under the bilinear product [sentence, source position, hidden].
-        length: Pieces read so far.
+        hidden: Hidden states [layer, sentence, hidden].
+        cell: Cell states [layer, sentence, hidden].
+        keys: States of the encoder, multiplied by the bilinear matrix [sentence, source position, hidden].
+        length: Number of pieces read so far.
     """
 
     def __init__(self, hidden: torch.Tensor, cell: torch.Tensor, keys: torch.Tensor, length: int = 0) -> None:
         self.hidden, self.cell, self.keys, self.length = hidden, cell, keys, length
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
-        """Number of pieces read so far."""
+        """Return the number of pieces read so far."""
         return self.length
 
     def reorder_cache(self, beam_idx: torch.Tensor) -> None:
-        """Reorder the states by the continued beams; the keys stay, because a beam has the sentence of its parent."""
+        """Reorder the states by the beams that are continued; keys stay, as a beam continues one of its sentence."""
         index = beam_idx.to(self.hidden.device)
         self.hidden, self.cell = self.hidden.index_select(1, index), self.cell.index_select(1, index)
 
@@ -92,10 +92,12 @@ class DecoderState:
 
 
 def token_loss(logits: torch.Tensor, labels: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
-    """Cross-entropy of logits [sentence, position, piece], the mean over all target pieces [sentence, position].
+    """Compute the mean cross-entropy of the target pieces.
 
-    Labels are -100 where there is nothing to predict; `smoothing` is the probability that the target spreads evenly
-    over all pieces.
+    Args:
+        logits: Logits [sentence, position, piece].
+        labels: Ids of the target pieces [sentence, position]; -100 where there is nothing to predict.
+        smoothing: Probability that a target spreads evenly over all pieces.
     """
     return functional.cross_entropy(
         logits.flatten(0, 1).float(), labels.flatten(), ignore_index=IGNORED, label_smoothing=smoothing
@@ -103,17 +105,21 @@ def token_loss(logits: torch.Tensor, labels: torch.Tensor, smoothing: float = 0.
 
 
 def shifted(labels: torch.Tensor, start: int, pad: int) -> torch.Tensor:
-    """Shift targets one position to the right, after the start piece, as input of the decoder."""
+    """Return the input of the decoder for targets [sentence, position]: the start piece and all but the last piece.
+
+    Positions to ignore get the id of padding.
+    """
     inputs = labels.new_full(labels.shape, start)
     inputs[:, 1:] = labels[:, :-1]
     return inputs.masked_fill(inputs == IGNORED, pad)
 
 
 class ParaNMTLstmEncoder(nn.Module):
-    """Bidirectional LSTM whose result does not depend on padding, on whichever side it is.
+    """The encoder: a bidirectional LSTM, whose result does not depend on padding, whether left or right.
 
-    Each direction reads its own order of a sentence, so there are no packed sequences: one call for all positions,
-    which cuDNN and oneDNN run with the products of the inputs in one matrix product.
+    For each direction, the positions of a sentence are put into the order of reading, with padding at the end. An LSTM
+    then reads all positions in one call, without packed sequences. In it, cuDNN and oneDNN multiply all inputs in one
+    matrix product.
     """
 
     main_input_name = "input_ids"
@@ -121,7 +127,8 @@ class ParaNMTLstmEncoder(nn.Module):
     def __init__(self, config: ParaNMTLstmConfig) -> None:
         super().__init__()
         self.embed_tokens = nn.Embedding(config.vocab_size, config.embedding_size)
-        # The output layer may share these weights, and needs smaller ones than the input (Vaswani et al. 2017).
+        # The output layer may share these weights but needs small ones, so they are scaled as input (Vaswani et al.
+        # 2017).
         self.scale = config.embedding_size**0.5
         widths = [config.embedding_size] + [config.hidden_size] * (config.encoder_layers - 1)
         half = config.hidden_size // 2
@@ -130,7 +137,7 @@ class ParaNMTLstmEncoder(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
-        """Embed pieces [sentence, position, embedding] for an LSTM."""
+        """Return the vectors of pieces for an LSTM [sentence, position, embedding]."""
         return self.embed_tokens(ids) * self.scale
 
     def forward(
@@ -140,10 +147,15 @@ class ParaNMTLstmEncoder(nn.Module):
         inputs_embeds: torch.Tensor | None = None,
         **_: Any,
     ) -> BaseModelOutput:
-        """Read sentences, given pieces [sentence, position] or vectors of them [sentence, position, embedding].
+        """Read sentences.
 
-        The mask is 0 at padding. Returns states [sentence, position, hidden], those of both directions side by side,
-        zero at padding.
+        Args:
+            input_ids: Ids of the pieces [sentence, position].
+            attention_mask: 0 at padding [sentence, position]; without it, nothing is padding.
+            inputs_embeds: Vectors of the pieces [sentence, position, embedding], in place of the ids.
+
+        Returns:
+            States [sentence, position, hidden], of both directions side by side; zero at padding.
         """
         if inputs_embeds is None:
             if input_ids is None:
@@ -164,15 +176,18 @@ class ParaNMTLstmEncoder(nn.Module):
 
 
 def _read(lstm: nn.Module, states: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
-    """Run an LSTM over states [sentence, position, width] in an order [sentence, position] of their positions."""
+    """Run an LSTM over states [sentence, position, width], in the order that `order` [sentence, position] gives.
+
+    Returns the outputs at the original positions.
+    """
     found, _ = lstm(states.gather(1, order[:, :, None].expand(-1, -1, states.shape[2])))
     return torch.zeros_like(found).scatter(1, order[:, :, None].expand(-1, -1, found.shape[2]), found)
 
 
 def whole_sentences(encoded: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """States [sentence, hidden] of each direction of an encoder after reading the whole sentence.
+    """Return the states of both directions of an encoder after reading the whole sentence [sentence, hidden].
 
-    The mask [sentence, position] is False at padding.
+    `encoded` are all states [sentence, position, hidden]; `mask` is False at padding [sentence, position].
     """
     half, positions = encoded.shape[2] // 2, torch.arange(mask.shape[1], device=mask.device)
     last = (positions * mask).amax(dim=1)
@@ -184,11 +199,17 @@ def whole_sentences(encoded: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 def attend(
     queries: torch.Tensor, keys: torch.Tensor, encoded: torch.Tensor, mask: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Attend to an encoder's states [sentence, source position, hidden] by the softmax of dot products.
+    """Attend to the states of an encoder by the softmax of dot products.
 
-    Queries are a decoder's states [sentence, position, hidden], keys as many vectors as states, and the mask is False
-    at padding. Returns weighted means of the states [sentence, position, hidden], and the weights [sentence, position,
-    source position].
+    Args:
+        queries: States of the decoder [sentence, position, hidden].
+        keys: A key for each state of the encoder [sentence, source position, hidden].
+        encoded: States of the encoder [sentence, source position, hidden].
+        mask: False at padding [sentence, source position].
+
+    Returns:
+        Weighted means of the encoder's states [sentence, position, hidden]; and the weights [sentence, position,
+        source position].
     """
     scores = queries @ keys.transpose(1, 2)
     scores = scores.masked_fill(~mask[:, None], torch.finfo(scores.dtype).min)
@@ -197,9 +218,9 @@ def attend(
 
 
 class ParaNMTLstmDecoder(nn.Module):
-    """LSTM whose states attend to the encoder's by a bilinear product.
+    """The decoder: an LSTM whose states attend to those of the encoder by a bilinear product.
 
-    The attention is computed from the states of the last layer and does not go back into them (Luong et al. 2015,
+    The attention is computed from the states of the last layer, and is no input of the next step (Luong et al. 2015,
     "general"), so that in training all positions are computed at once.
     """
 
@@ -216,7 +237,7 @@ class ParaNMTLstmDecoder(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def start(self, encoded: torch.Tensor, mask: torch.Tensor) -> DecoderState:
-        """Initial state before the first piece, from the encoder's states [sentence, position, hidden]."""
+        """Return the state before the first piece, given the states of the encoder [sentence, position, hidden]."""
         begun = (
             self.bridge(whole_sentences(encoded, mask)).view(len(mask), 2, self.layers, self.width).permute(1, 2, 0, 3)
         )
@@ -225,12 +246,12 @@ class ParaNMTLstmDecoder(nn.Module):
     def forward(
         self, embedded: torch.Tensor, encoded: torch.Tensor, mask: torch.Tensor, state: DecoderState
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Read vectors of pieces [sentence, position, embedding], and advance the state.
+        """Read pieces, given by their vectors [sentence, position, embedding], and advance the state in place.
 
         `encoded` are the encoder's states [sentence, source position, hidden], and `mask` is False at padding.
 
         Returns:
-            What the output layer reads [sentence, position, embedding]; and the attention's weights [sentence,
+            The input of the output layer [sentence, position, embedding]; and the weights of the attention [sentence,
             position, source position].
         """
         found, (state.hidden, state.cell) = self.lstm(self.dropout(embedded), (state.hidden, state.cell))
@@ -240,16 +261,16 @@ class ParaNMTLstmDecoder(nn.Module):
 
 
 class ParaNMTLstmForConditionalGeneration(PreTrainedModel, GenerationMixin):
-    """The encoder-decoder with its output layer, as `AutoModelForSeq2SeqLM` and `generate` know it."""
+    """The encoder-decoder with its output layer, for `AutoModelForSeq2SeqLM` and `generate`."""
 
     config_class = ParaNMTLstmConfig
     base_model_prefix = "model"
     main_input_name = "input_ids"
     _tied_weights_keys = {"lm_head.weight": "encoder.embed_tokens.weight"}  # noqa: RUF012 - as transformers has it
     _no_split_modules = ["ParaNMTLstmEncoder", "ParaNMTLstmDecoder"]  # noqa: RUF012
-    # A recurrence cannot go back to an earlier piece.
+    # The state of an LSTM cannot be cut back to an earlier piece.
     _is_stateful = True
-    # Subclasses have others.
+    # Subclasses have other encoders and decoders.
     _encoder_class: Any = ParaNMTLstmEncoder
     _decoder_class: Any = ParaNMTLstmDecoder
 
@@ -261,9 +282,10 @@ class ParaNMTLstmForConditionalGeneration(PreTrainedModel, GenerationMixin):
         self.post_init()
 
     def _init_weights(self, module: nn.Module) -> None:
-        """Initialise weights so that activations keep their scale, and open the forget gates.
+        """Initialise weights in a range that depends on the size of the layer, and open the forget gates.
 
-        With one small range for all weights, narrow models learn nothing but the frequencies of pieces.
+        Activations then keep their scale. With one small range for all weights, narrow models would learn nothing but
+        the frequencies of pieces.
         """
         scale = self.config.init_scale
         for name, weight in module.named_parameters(recurse=False):
@@ -285,7 +307,7 @@ class ParaNMTLstmForConditionalGeneration(PreTrainedModel, GenerationMixin):
         return False
 
     def get_input_embeddings(self) -> nn.Module:
-        """The embeddings, which both sides share."""
+        """Return the embeddings, which encoder and decoder share."""
         return self.encoder.embed_tokens
 
     def set_input_embeddings(self, value: nn.Embedding) -> None:
@@ -293,7 +315,7 @@ class ParaNMTLstmForConditionalGeneration(PreTrainedModel, GenerationMixin):
         self.encoder.embed_tokens = value
 
     def get_output_embeddings(self) -> nn.Module:
-        """The output layer."""
+        """Return the output layer."""
         return self.lm_head
 
     def set_output_embeddings(self, new_embeddings: nn.Linear) -> None:
@@ -301,15 +323,15 @@ class ParaNMTLstmForConditionalGeneration(PreTrainedModel, GenerationMixin):
         self.lm_head = new_embeddings
 
     def get_encoder(self, modality: str | None = None) -> nn.Module:
-        """The encoder."""
+        """Return the encoder."""
         return self.encoder
 
     def prepare_decoder_input_ids_from_labels(self, labels: torch.Tensor) -> torch.Tensor:
-        """Shift labels [sentence, position] to the inputs of the decoder."""
+        """Return the inputs of the decoder for labels [sentence, position]."""
         return shifted(labels, self.config.decoder_start_token_id, self.config.pad_token_id)
 
     def _start(self, encoded: Any, mask: torch.Tensor) -> DecoderState:  # noqa: ANN401
-        """Initial state before the first piece, from the output of the encoder."""
+        """Return the state of the decoder before the first piece, given the output of the encoder."""
         state: DecoderState = self.decoder.start(encoded[0], mask)
         return state
 
@@ -320,7 +342,7 @@ class ParaNMTLstmForConditionalGeneration(PreTrainedModel, GenerationMixin):
         mask: torch.Tensor,
         state: DecoderState,
     ) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
-        """Logits of the next pieces, and the weights of each attention."""
+        """Return the logits of the next pieces [sentence, position, piece], and the weights of each attention."""
         found, weights = self.decoder(embedded, encoded[0], mask, state)
         return self.lm_head(found), (weights,)
 
@@ -341,9 +363,9 @@ class ParaNMTLstmForConditionalGeneration(PreTrainedModel, GenerationMixin):
     ) -> Seq2SeqLMOutput | tuple[torch.Tensor, ...]:
         """Compute logits [sentence, position, piece], and the loss if there are labels, as models of transformers do.
 
-        A target with a state (`cache`, or `past_key_values` as older releases of transformers call it) is only what
-        that has not read; labels of -100 are not predicted. The weights of the attention are [sentence, position,
-        source position].
+        With a state (`cache`, or `past_key_values` in older releases of transformers), `decoder_input_ids` are only
+        the pieces that it has not read. Labels of -100 are not predicted. The weights of the attention are [sentence,
+        position, source position].
         """
         if encoder_outputs is None:
             encoder_outputs = self.encoder(input_ids, attention_mask, inputs_embeds)

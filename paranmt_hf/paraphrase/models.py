@@ -1,4 +1,4 @@
-"""Encoder-decoders with their tokenizers, and controlled networks of two: read from a folder, or new; and search.
+"""Read, create and save encoder-decoders with their tokenizers, and search for targets with them.
 
 Importing this module registers the encoder-decoders of this package with the automatic classes of transformers.
 """
@@ -47,18 +47,19 @@ for _config, _model in (
 ):
     AutoConfig.register(_config.model_type, _config, exist_ok=True)
     AutoModelForSeq2SeqLM.register(_config, _model, exist_ok=True)
-    # So the folder of a model names its own code, for `trust_remote_code=True` where this package is not installed.
+    # With this, the folder of a model names its code, which `trust_remote_code=True` runs where this package is not
+    # installed.
     _config.register_for_auto_class()
     _model.register_for_auto_class("AutoModelForSeq2SeqLM")
 
 
 @dataclass
 class EncoderDecoder:
-    """A model with its tokenizer; a syntactically controlled one also has a tokenizer of its second sequence."""
+    """An encoder-decoder with its tokenizer."""
 
     model: Any
-    tokenizer: Any
-    controls: Any = None
+    tokenizer: Any  # Tokenizer of sources and targets
+    controls: Any = None  # Tokenizer of controls, the second input of a controlled model; None without control
 
     @property
     def start(self) -> int:
@@ -67,42 +68,42 @@ class EncoderDecoder:
 
     @property
     def pad(self) -> int:
-        """Id of padding."""
+        """Id of the padding piece."""
         return int(self.model.config.pad_token_id)
 
     @property
     def ends(self) -> list[int]:
-        """Ids that end a target."""
+        """Ids of the pieces that end a target."""
         ends = self.model.config.eos_token_id
         return list(ends) if isinstance(ends, list | tuple) else [int(ends)]
 
     @property
     def positions(self) -> int | None:
-        """Maximum number of pieces of a sentence; None if the model has no positions."""
+        """Maximum number of pieces of a sentence; None if the model has no such limit."""
         positions = getattr(self.model.config, "max_position_embeddings", None)
         return positions if isinstance(positions, int) else None
 
     def cut(self, sentences: list[str]) -> list[list[int]]:
-        """Encode sources to ids with the end token; nothing is truncated."""
+        """Encode sources to ids of pieces, with the end piece; nothing is truncated."""
         if not sentences:
             return []
         found: list[list[int]] = self.tokenizer(sentences, add_special_tokens=True, truncation=False).input_ids
         return found
 
     def cut_targets(self, sentences: list[str]) -> list[list[int]]:
-        """Encode targets to ids with the end token."""
+        """Encode targets to ids of pieces, with the end piece; nothing is truncated."""
         found: list[list[int]] = self.tokenizer(text_target=sentences, truncation=False).input_ids
         return found
 
     def cut_controls(self, trees: list[str]) -> list[list[int]]:
-        """Encode controls to ids with the end token."""
+        """Encode controls, such as trees, to ids of tokens, with the end token; nothing is truncated."""
         found: list[list[int]] = self.controls(trees, truncation=False).input_ids
         return found
 
     def join(self, targets: list[list[int]]) -> list[str]:
         """Decode ids into text, without special pieces and with single blanks."""
         if not targets:
-            # Some versions of transformers take no ids for one text.
+            # Some versions of transformers take an empty list for the ids of one text.
             return []
         texts = self.tokenizer.batch_decode(targets, skip_special_tokens=True)
         return [" ".join(text.split()) for text in texts]
@@ -110,10 +111,17 @@ class EncoderDecoder:
     def search(
         self, sources: list[list[int]], config: ParaphraseConfig, controls: list[list[int]] | None = None
     ) -> list[list[list[int]]]:
-        """Search for the targets of one batch of `sources`, ids with the end token.
+        """Search for candidates for the targets of one batch.
 
-        Returns candidates of each sentence, ids without start and end: the most probable first, those of groups in
-        turn, samples in the order of sampling. They are at least `config.n`, some of which may be equal.
+        Args:
+            sources: Ids of each source, with the end piece [source][piece].
+            config: Settings of the search.
+            controls: Ids of the control of each source, with the end token; None for a model without control.
+
+        Returns:
+            Ids of the candidates of each source, without start and end piece [source][candidate][piece]. Each source
+            has at least `config.n` candidates, some of which may be equal. The most probable one comes first; groups
+            of beams take turns, and samples are in the order of sampling.
         """
         batch = encode(
             self.model,
@@ -138,11 +146,14 @@ class EncoderDecoder:
         else:
             ids, _ = beam_search(batch, beams=count, count=count, change=change)
         ends = set(self.ends)
-        ids = [own[:-1] if own[-1] in ends else own for own in ids]
+        ids = [target[:-1] if target[-1] in ends else target for target in ids]
         return [ids[first : first + count] for first in range(0, len(ids), count)]
 
     def _change(self) -> Change | None:
-        """The bans and the forced first word of `generation_config.json`, as a function of scores."""
+        """Return a function that changes scores by the banned words and the first piece of `generation_config.json`.
+
+        Returns None if the file names neither.
+        """
         asked, processors = self.model.generation_config, list[LogitsProcessor]()
         if words := getattr(asked, "bad_words_ids", None):
             processors.append(NoBadWordsLogitsProcessor(words, self.ends))
@@ -161,16 +172,19 @@ class EncoderDecoder:
 
 
 def locate_paraphraser(name: str | Path) -> Model:
-    """Find an encoder-decoder by folder or Hub id, and reject other models before their weights are read."""
+    """Find an encoder-decoder by folder or Hub id.
+
+    Raises `InputError` for any other model, before its weights are read.
+    """
     files = locate(name)
     read_configuration(files, EXPECTED)
     return files
 
 
 def _read_model(files: Model, dtype: torch.dtype = torch.float32) -> EncoderDecoder:
-    """Read an encoder-decoder with its tokenizer."""
+    """Read an encoder-decoder with its tokenizer; raises `InputError` if they do not fit each other."""
     _, tokenizer = read_configuration(files, EXPECTED)
-    # Otherwise the tokenizer warns of sentences that training accepts.
+    # Without this, the tokenizer would warn of long sentences that training accepts.
     tokenizer.model_max_length = int(1e9)
     model = read_encoder_decoder(files, dtype, "model of paraphrases")
     for name in ("decoder_start_token_id", "pad_token_id", "eos_token_id"):
@@ -191,43 +205,49 @@ def _read_model(files: Model, dtype: torch.dtype = torch.float32) -> EncoderDeco
 
 @dataclass
 class ParaphraserModels:
-    """The model of a paraphraser, or the two of a syntactically controlled network (Iyyer et al. 2018, section 3)."""
+    """The model of a paraphraser, or both models of a syntactically controlled network (Iyyer et al. 2018, section 3).
 
-    paraphrases: EncoderDecoder  # From a sentence, controlled also from the tree of a paraphrase, to the paraphrase
-    # From the tree of a sentence and a template to the tree of a paraphrase; None without control
+    Attributes:
+        paraphrases: Generates a paraphrase from a sentence; in a controlled network, from a sentence and the tree of
+            the paraphrase.
+        parses: Generates the tree of a paraphrase from the tree of a sentence and a template; None without control.
+        templates: Templates of a controlled network with their counts, the most frequent first; None without control.
+    """
+
+    paraphrases: EncoderDecoder
     parses: EncoderDecoder | None = None
-    templates: dict[str, int] | None = None  # The templates with their counts, the most frequent first
+    templates: dict[str, int] | None = None
 
     @property
     def all(self) -> list[EncoderDecoder]:
-        """All models in the order of training."""
-        return [own for own in (self.parses, self.paraphrases) if own is not None]
+        """All models, in the order of their training."""
+        return [network for network in (self.parses, self.paraphrases) if network is not None]
 
     @property
     def parameters(self) -> int:
         """Number of weights of all models."""
-        return sum(weight.numel() for own in self.all for weight in own.model.parameters())
+        return sum(weight.numel() for network in self.all for weight in network.model.parameters())
 
     @property
     def longest_tree(self) -> int:
-        """Maximum number of tokens of a tree of a controlled network, the end included."""
+        """Maximum number of tokens of a tree, the end token included; for a controlled network only."""
         assert self.parses is not None
         return int(self.parses.model.generation_config.max_length)
 
     def save(self, folder: Path) -> None:
-        """Write the models with their tokenizers and templates."""
+        """Write the models with their tokenizers and templates into a folder."""
         with quiet():
-            for own in self.all:
-                place = folder if own is self.paraphrases else folder / PARSE_GENERATOR
-                own.model.save_pretrained(place)
-                own.tokenizer.save_pretrained(place)
+            for network in self.all:
+                place = folder if network is self.paraphrases else folder / PARSE_GENERATOR
+                network.model.save_pretrained(place)
+                network.tokenizer.save_pretrained(place)
         share_weights(folder)
         if self.templates is not None:
             write_bytes(folder / TEMPLATES_FILE, f"{json.dumps(self.templates, indent=0)}\n".encode())
 
 
 def read_models(files: Model, dtype: torch.dtype = torch.float32) -> ParaphraserModels:
-    """Read a paraphraser of either kind."""
+    """Read the models of a paraphraser, controlled or not, with their tokenizers and templates."""
     paraphrases = _read_model(files, dtype)
     if not is_controlled(files):
         return ParaphraserModels(paraphrases)
@@ -237,7 +257,7 @@ def read_models(files: Model, dtype: torch.dtype = torch.float32) -> Paraphraser
 
 
 def torch_dtype(config: ParaphraseConfig, device: str) -> torch.dtype:
-    """Number format to use."""
+    """Return the number format of the settings; by default float32 on a CPU and float16 on a GPU."""
     if config.dtype != "auto":
         found: torch.dtype = getattr(torch, config.dtype)
         return found
@@ -245,12 +265,13 @@ def torch_dtype(config: ParaphraseConfig, device: str) -> torch.dtype:
 
 
 def new_models(text: TrainingPairs, templates: dict[str, int]) -> ParaphraserModels:
-    """Train tokenizers on pairs, and create the network, or the two of a controlled one, with initial weights.
+    """Train tokenizers on pairs, and create the models of a paraphraser with initial weights.
 
-    `templates` are those of the targets of a controlled network.
+    `templates` are the templates of the targets with their counts, for a controlled network only.
     """
     config = text.config
-    # Both directions have the same text; without noise, whose misspelt words need no pieces of their own.
+    # One direction is enough, because both have the same text. Noise is left out, because misspelt words need no
+    # pieces of their own.
     sentences = _first(text.without_noise().tables("train pieces", "to-reference"), "source", "target")
     tokenizer = train_tokenizer(sentences, config.pieces)
     if not text.controlled:
@@ -269,7 +290,7 @@ def new_models(text: TrainingPairs, templates: dict[str, int]) -> ParaphraserMod
         vocab_size=len(trees),
         embedding_size=width,
         hidden_size=config.tree_hidden,
-        # Every label is generated: there are few, and the template says which ones.
+        # Labels are not copied, because there are few of them and the template says which ones to generate.
         copying=False,
         **tree_shape,
     )
@@ -278,8 +299,8 @@ def new_models(text: TrainingPairs, templates: dict[str, int]) -> ParaphraserMod
 
 
 def _first(tables: Iterable[Any], *columns: str) -> Iterator[list[str]]:
-    """Text of some columns of the first pairs, from which tokenizers are trained."""
-    # More pairs change hardly anything.
+    """Yield the texts of some columns of the first two million pairs, from which tokenizers are trained."""
+    # More pairs would hardly change the tokenizers.
     left = 2_000_000
     for table in tables:
         for name in columns:
@@ -290,7 +311,14 @@ def _first(tables: Iterable[Any], *columns: str) -> Iterator[list[str]]:
 
 
 def _initial(network: Any, shape: Any, text: TrainingPairs, **sizes: Any) -> Any:  # noqa: ANN401 - classes of models
-    """Create a network with initial weights drawn by the seed; `sizes` add to or replace those of the settings."""
+    """Create a network with initial weights drawn by the seed of the training.
+
+    Args:
+        network: Class of the model.
+        shape: Class of its configuration.
+        text: Training pairs, with the settings of model and training.
+        sizes: Fields of the configuration, which add to or replace the sizes in the settings.
+    """
     config = text.config
     given = {"embedding_size": config.embedding, "hidden_size": config.hidden, "dropout": config.dropout, **sizes}
     with torch.random.fork_rng(devices=[]):
@@ -303,13 +331,17 @@ def _initial(network: Any, shape: Any, text: TrainingPairs, **sizes: Any) -> Any
 
 
 def train_tokenizer(texts: Iterable[list[str]], pieces: int) -> PreTrainedTokenizerFast:
-    """Train byte-pair encoding (Sennrich et al. 2016), over bytes so that no character is unknown.
+    """Train a tokenizer of sentences by byte-pair encoding (Sennrich et al. 2016).
 
-    `pieces` is the maximum size of the vocabulary: three special pieces, 256 bytes, and merges. The tokenizer adds the
-    end to each sentence. Equal text gives equal pieces.
+    Pieces are made of bytes, so that no character is unknown. The tokenizer adds the end piece to each sentence. Equal
+    texts give equal tokenizers.
+
+    Args:
+        texts: Batches of texts.
+        pieces: Maximum size of the vocabulary: three special pieces, 256 bytes, and merges.
     """
     tokenizer = Tokenizer(BPE())
-    # The blank before the first word makes it the same piece as inside a sentence.
+    # With a blank before it, the first word has the same pieces as inside a sentence.
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
@@ -323,15 +355,15 @@ def train_tokenizer(texts: Iterable[list[str]], pieces: int) -> PreTrainedTokeni
 
 
 def train_tree_tokenizer(trees: Iterable[list[str]]) -> PreTrainedTokenizerFast:
-    """Collect the tokens of linearised trees, `(S`, `(NP`, `)`, the most frequent first.
+    """Train a tokenizer of linearised trees, whose tokens are `(S`, `(NP`, `)` and the like, the most frequent first.
 
-    The tokenizer adds the end to each tree. Equal trees give equal tokens.
+    The tokenizer adds the end token to each tree. Equal trees give equal tokenizers.
     """
     tokenizer = Tokenizer(WordLevel(unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"\([^()\s]*|\)"), behavior="isolated")
     tokenizer.decoder = decoders.Fuse()
     trainer = trainers.WordLevelTrainer(
-        # Parsers of Penn Treebank trees have about a hundred labels.
+        # This is far more than needed: parsers of Penn Treebank trees have about a hundred labels.
         vocab_size=2000,
         special_tokens=[PAD, START, END, "<unk>"],
         show_progress=False,
@@ -341,6 +373,7 @@ def train_tree_tokenizer(trees: Iterable[list[str]]) -> PreTrainedTokenizerFast:
 
 
 def _pretrained(tokenizer: Tokenizer, **tokens: str) -> PreTrainedTokenizerFast:
+    """Return a tokenizer of transformers that adds the end piece to each text; `tokens` are more special tokens."""
     tokenizer.post_processor = processors.TemplateProcessing(single=f"$A {END}", special_tokens=[(END, 2)])
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,

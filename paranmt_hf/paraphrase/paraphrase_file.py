@@ -1,4 +1,7 @@
-"""Files of paraphrases: made of the sentences of a file in shards, which continue after a kill; written and read."""
+"""Write and read files of paraphrases.
+
+The sentences of a file are paraphrased shard by shard, so that an interrupted run continues with the next shard.
+"""
 
 from __future__ import annotations
 
@@ -52,21 +55,21 @@ PACKAGES = ("torch", "transformers", "tokenizers")
 
 @dataclass(frozen=True, kw_only=True)
 class ParaphrasedFileRecord(FileRecord):
-    """The content of a file of paraphrases."""
+    """The record of a file of paraphrases, which lies next to it."""
 
     KIND: ClassVar[str] = "a file of paraphrases (`paranmt paraphrase text`)"
 
-    lines: int  # Sentences that were read
-    paraphrased: int  # Sentences with at least one paraphrase
-    paraphrases: int  # Rows with a paraphrase
-    notes: dict[str, int] = field(default_factory=dict)  # Sentences without a paraphrase, by reason
+    lines: int  # Number of sentences that were read
+    paraphrased: int  # Number of sentences with at least one paraphrase
+    paraphrases: int  # Number of paraphrases
+    notes: dict[str, int] = field(default_factory=dict)  # Number of sentences without a paraphrase, by reason
 
 
 class ParaphrasedFile(Result[ParaphrasedFileRecord]):
     """A file of paraphrases."""
 
     def summary(self) -> str:
-        """Counts, and reasons of sentences without a paraphrase."""
+        """Return the numbers of paraphrases and lines, and of sentences without a paraphrase, by reason."""
         record = self.record
         state = "" if self.fresh else " (made before)"
         lines = [
@@ -76,7 +79,7 @@ class ParaphrasedFile(Result[ParaphrasedFileRecord]):
 
 
 def without_lines(notes: dict[str, int]) -> list[str]:
-    """Lines of a summary about sentences without a paraphrase."""
+    """Return lines for a summary: the number of sentences without a paraphrase for each reason in `notes`."""
     return [f"  without  {count:>12,} {note}" for note, count in notes.items() if count]
 
 
@@ -94,9 +97,9 @@ def paraphrase_file(
 ) -> ParaphrasedFile:
     """Generate paraphrases of the sentences of a file.
 
-    The package carries no model for it; without one, `paranmt build` with a pivot or a language model paraphrases text
-    (docs/paraphrase.md). A sentence without a paraphrase keeps its place: its `rank` is 0, and `note` says why. After
-    an interruption the same call continues.
+    The package has no model of its own for this. Without a model, `paranmt build` with a pivot or a language model
+    paraphrases text (docs/paraphrase.md). A sentence without a paraphrase still has a row, with the `rank` 0 and a
+    `note` that says why. After an interruption the same call continues.
 
     Args:
         file: Text file with one sentence on each line, file with columns (docs/formats.md), or corpus.
@@ -104,14 +107,14 @@ def paraphrase_file(
             `source`, `paraphrase`, `rank` (from 1), `score` and `note`; with templates also `template`. Work in
             progress is in `OUT.work`.
         model: Folder or Hub id of an encoder-decoder; `paranmt paraphrase train` makes one.
-        config: How it searches.
+        config: How paraphrases are searched and selected.
         column: Column of a file, by its name or number, or side of a corpus (default: reference).
         scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
             encoder of this package).
-        engine: The engine for the work.
-        templates: For a syntactically controlled network: templates such as `(S(NP)(VP))`, or the number of most
-            frequent ones. The highest score of each sentence comes first then.
-        parser: For a syntactically controlled network, the source of the trees of sentences: `link-grammar`,
+        engine: Engine that runs the work.
+        templates: Templates such as `(S(NP)(VP))`, or the number of most frequent ones, for a syntactically controlled
+            network only. The paraphrase of the highest score comes first then.
+        parser: Source of the trees of sentences, for a syntactically controlled network only: `link-grammar`,
             `stanza`, or a file of trees.
     """
     out = result_file(out, PARAPHRASE_SUFFIXES, sources=[model])
@@ -160,7 +163,7 @@ def paraphrase_file(
 
 
 def _lines(source: Reader) -> Iterator[pa.Table]:
-    """Read `index` and `source`; a line that cannot be paraphrased keeps its index."""
+    """Yield tables with `index`, the number of a line from 0, and `source`, its text, null where it is not UTF-8."""
     read = 0
     for sentences in all_lines(source):
         yield pa.table({"index": np.arange(read, read + len(sentences)), "source": sentences})
@@ -168,7 +171,7 @@ def _lines(source: Reader) -> Iterator[pa.Table]:
 
 
 def holds_paraphrases(work: Path) -> bool:
-    """Whether a work folder holds finished shards."""
+    """Return whether a work folder holds finished shards of paraphrases."""
     return any((work / "output").glob("*.parquet"))
 
 
@@ -181,36 +184,48 @@ def cut_shards(
     unit: str = "lines",
     extra: Callable[[], dict[str, Any]] = dict,
 ) -> Manifest:
-    """Cut tables into shards, unless an earlier run did; empty tables give no shards."""
-    # A kill loses no more than the shards in progress.
+    """Cut tables into shards in a folder, unless an earlier run did; tables without rows give no shards.
+
+    Args:
+        tables: The tables.
+        folder: Folder of the shards.
+        identity: Everything that determines the tables, as JSON values.
+        engine: Number of rows of a shard.
+        unit: Name of a row, for the progress bar.
+        extra: Returns values that the manifest keeps; called after the last table.
+    """
+    # Shards are small, because a run that is killed loses the shards in progress.
     return cut_into_shards(tables, folder, identity, engine.shard_rows or 1000, unit=unit, extra=extra)
 
 
 @dataclass(frozen=True)
 class ParaphraseStage:
-    """Converts shards with `index` and `source` to shards with every column of `schema`.
+    """The work on shards of sentences: from `index` and `source` to all columns of `schema`.
 
-    A sentence has a row for each paraphrase, with `rank` from 1; one without a paraphrase has a row of rank 0 and a
-    note. The number of CPU threads changes no result; `control` is for a syntactically controlled network.
+    A sentence has a row for each paraphrase, with `rank` from 1. A sentence without a paraphrase has a row with the
+    rank 0 and a note.
     """
 
-    model: str
+    model: str  # Folder or Hub id of the paraphraser
     config: ParaphraseConfig
-    scorer: NamedEncoder
-    threads: int | None = None
-    label: str = "paraphrase"
-    unit: str = "sentences"
-    control: TemplateControl | None = None
+    scorer: NamedEncoder  # Encoder of the paraphrase score
+    threads: int | None = None  # Number of CPU threads, which does not change the result; None for torch's default
+    label: str = "paraphrase"  # Label of the progress bar
+    unit: str = "sentences"  # Name of a row, for the progress bar
+    control: TemplateControl | None = None  # Templates and trees for a syntactically controlled network
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of a result."""
+        """Columns of the result."""
         return SCHEMA if self.control is None else SCHEMA.insert(3, pa.field("template", pa.string()))
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What determines the paraphrases; the model is hashed once, and the stage is sent to workers with it."""
-        # Before torch is imported, which takes seconds.
+        """Everything that determines the paraphrases, as JSON values.
+
+        It is computed once and sent to workers with the stage, because hashing a model takes long.
+        """
+        # A wrong name is refused before torch is imported, which takes seconds.
         check_name(self.model)
         from paranmt_hf.corpus.translation.translator import resolve_device
         from paranmt_hf.paraphrase.models import locate_paraphraser, torch_dtype
@@ -228,7 +243,7 @@ class ParaphraseStage:
         return identity
 
     def load(self) -> Work:
-        """Load the paraphraser; returns a function that paraphrases a shard."""
+        """Load the paraphraser, and return a function that paraphrases a shard."""
         import torch
 
         from paranmt_hf.paraphrase.paraphraser import Paraphraser
@@ -258,20 +273,21 @@ class ParaphraseStage:
             found = pa.Table.from_pylist(rows, self.schema)
             return found, Counter(found["note"].drop_null().to_pylist())
 
-        # Rows that are sorted by length together: enough for equal lengths, few enough for progress to move.
+        # Sentences are sorted by length inside windows of 500: enough for batches of similar lengths, and few enough
+        # for the progress bar to move.
         return by_windows(500, paraphrased)
 
 
 def is_paraphrase_file(name: str | Path) -> bool:
-    """Whether a path is a file of paraphrases rather than a model."""
+    """Return whether a name is that of a file of paraphrases, and not of a model."""
     path = Path(name).expanduser()
     return path.is_file() or (path.suffix.lower() in PARAPHRASE_SUFFIXES and not path.is_dir())
 
 
 def read_paraphrases(path: Path) -> dict[str, list[str]]:
-    """Read the paraphrases of each sentence, the best first.
+    """Read the paraphrases of each sentence in a file, the best first, by sentence.
 
-    The file has the columns `source`, `paraphrase` and `rank`, from 1 (0 if a sentence has none).
+    The file has the columns `source`, `paraphrase` and `rank`, from 1; 0 if a sentence has no paraphrase.
     """
     columns = ("source", "paraphrase", "rank")
     table = open_table(path, columns)
@@ -288,15 +304,15 @@ def read_paraphrases(path: Path) -> dict[str, list[str]]:
                 f"{place}: expected a whole number in column 'rank', found {brief(rank)}", path=path, option="models"
             )
         if source:
-            own = found.setdefault(source, [])
+            ranked = found.setdefault(source, [])
             if paraphrase and float(rank or 0):
-                own.append((int(float(rank)), paraphrase))
-    # A sentence that is in the input twice has the same paraphrases twice.
-    return {source: list(dict.fromkeys(text for _, text in sorted(own))) for source, own in found.items()}
+                ranked.append((int(float(rank)), paraphrase))
+    # A sentence that was in the input twice has each paraphrase twice, so repetitions are dropped.
+    return {source: list(dict.fromkeys(text for _, text in sorted(ranked))) for source, ranked in found.items()}
 
 
 class TableWriter:
-    """Writes tables into a file in the format of its suffix: .tsv, .csv, .jsonl or .parquet."""
+    """A writer of tables into a file, in the format of the file's suffix: .tsv, .csv, .jsonl or .parquet."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._suffix, self._schema = path.suffix.lower(), schema
@@ -315,7 +331,7 @@ class TableWriter:
         self._file.close()
 
     def write(self, table: pa.Table) -> None:
-        """Write rows of the schema."""
+        """Add the rows of a table, which may have its columns in any order."""
         table = table.select(self._schema.names)
         if self._suffix == ".parquet":
             self._file.write_table(table.cast(self._schema))
@@ -327,15 +343,16 @@ class TableWriter:
                 self._write_fields([_as_text(value) for value in row])
 
     def _write_fields(self, fields: Sequence[str]) -> None:
+        """Write a line of TSV or CSV."""
         if self._suffix == ".csv":
             csv.writer(self._file, lineterminator="\n").writerow(fields)
         else:
-            # TSV has no way to write a tab or a line break.
+            # TSV cannot hold tabs and line breaks in a field, so they become blanks.
             self._file.write("\t".join(re.sub(r"[\t\r\n]+", " ", field) for field in fields) + "\n")
 
 
 def _as_text(value: object) -> str:
-    """Format a value for TSV and CSV."""
+    """Return a value as text for TSV and CSV: `true`, four digits after the point, empty for None."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""Generate paraphrases of sentences; with a syntactically controlled network, of the requested syntax."""
+"""Generate paraphrases of sentences; with a syntactically controlled network, paraphrases of a requested syntax."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ from paranmt_hf.text.text_lists import list_of_texts, with_whole_characters
 
 
 class Paraphraser(PushedFromFolder):
-    """Generates paraphrases with an encoder-decoder, or with a syntactically controlled network.
+    """A generator of paraphrases: an encoder-decoder, or a syntactically controlled network.
 
-    With a controlled network, the parse generator gives the most probable trees for each sentence and template, and
-    after them the paraphrase generator paraphrases, of which the first `n` that have the template are kept. Those of
-    all templates are sorted by their paraphrase score.
+    A controlled network works in two steps. For each sentence and template, the parse generator generates the most
+    probable trees. Then the paraphrase generator generates paraphrases after these trees. Of those that have the
+    template, the first `n` are kept. The paraphrases of all templates of a sentence are sorted by paraphrase score.
 
     Args:
-        model: Folder or Hub id, of a model of `paranmt paraphrase train` or another encoder-decoder.
-        config: How it searches, unless a call overrides it.
-        scorer: Gives the paraphrase score: an encoder, or folder, Hub id or file of word vectors; by default the small
-            encoder of this package. None: no score.
+        model: Folder or Hub id of a model of `paranmt paraphrase train`, or of another encoder-decoder.
+        config: Settings of the search, unless a call overrides them.
+        scorer: Encoder of the paraphrase score, by folder, Hub id, file of word vectors or as an object; by default
+            the small encoder of this package. With None, paraphrases have no score.
         revision: Branch, tag or commit on the Hub.
-        syntax: For a controlled network: gives the trees of sentences, best by the parser whose trees it was trained
-            on.
-        templates: For a controlled network: which templates, unless a call overrides it; or how many of the most
-            frequent ones.
+        syntax: Parser that gives the trees of sentences, for a controlled network only. The parser whose trees the
+            network was trained on works best.
+        templates: Templates of paraphrases, or the number of most frequent ones, unless a call overrides them; for a
+            controlled network only.
     """
 
     def __init__(
@@ -73,9 +73,9 @@ class Paraphraser(PushedFromFolder):
         check_control(self.files, templates=syntax is not None)
         self.device = resolve_device(self.config.device)
         self._models, self._syntax = read_models(self.files, torch_dtype(self.config, self.device)), syntax
-        for own in self._models.all:
-            own.model.to(self.device)
-        self._own = self._models.paraphrases
+        for network in self._models.all:
+            network.model.to(self.device)
+        self._generator = self._models.paraphrases
         self.templates: list[str] = [] if syntax is None else self._choose(templates)
         self._scorer = NamedEncoder.of(scorer).load() if isinstance(scorer, str | Path) else scorer
         self._guard = MemoryGuard("lower beams, n or max_length, or take a smaller dtype or model")
@@ -93,11 +93,12 @@ class Paraphraser(PushedFromFolder):
         """Load a paraphraser.
 
         Args:
-            model: Folder or Hub id.
+            model: Folder or Hub id of an encoder-decoder.
             revision: Branch, tag or commit on the Hub.
-            parser: For a syntactically controlled network, the source of the trees of sentences: `link-grammar`,
-                `stanza`, a file of trees or a parser object; best the one whose trees it was trained on.
-            scorer: Gives the paraphrase score; None: no score.
+            parser: Source of the trees of sentences, for a syntactically controlled network only: `link-grammar`,
+                `stanza`, a file of trees or a parser object. The parser whose trees the network was trained on works
+                best.
+            scorer: Encoder of the paraphrase score; with None, paraphrases have no score.
             settings: Fields of `ParaphraseConfig`.
         """
         files, config = locate(model, revision), ParaphraseConfig(**settings)
@@ -119,17 +120,18 @@ class Paraphraser(PushedFromFolder):
         templates: Sequence[str] | int | None = None,
         **settings: Any,  # noqa: ANN401
     ) -> list[list[Paraphrase]]:
-        """Generate paraphrases.
+        """Generate paraphrases of sentences.
 
         Args:
             sentences: Sentences; white space is normalised.
-            n: Paraphrases of each, with templates for each template.
-            templates: For a controlled network: templates such as `(S(NP)(VP))`, or the number of most frequent ones.
+            n: Maximum number of paraphrases of each sentence, and with templates of each sentence and template.
+            templates: Templates such as `(S(NP)(VP))`, or the number of most frequent ones, for a controlled network
+                only; those of the paraphraser if left out.
             settings: Fields of `ParaphraseConfig`, for this call.
 
         Returns:
-            Paraphrases of each sentence, at most `n` different ones (for each template); none for a sentence that is
-            blank, too long, not text or without a tree, and fewer if fewer are found or reach `min_score`.
+            Paraphrases of each sentence, all different. There may be fewer than `n` if limits such as `min_score`
+            leave fewer, and there are none for a sentence that is blank, too long or without a tree.
         """
         texts = list_of_texts(sentences, "sentences")
         if fixed := {"device", "dtype"} & set(settings):
@@ -139,7 +141,7 @@ class Paraphraser(PushedFromFolder):
         return [result.paraphrases for result in self.paraphrase(texts, config, templates=chosen)]
 
     def _choose(self, templates: Sequence[str] | int) -> list[str]:
-        """Find templates of this network."""
+        """Return the templates that a user asks for; raises `InputError` if this network does not know them."""
         check_control(self.files, templates=True)
         assert self._models.templates is not None
         return choose_templates(self._models.templates, templates)
@@ -151,9 +153,15 @@ class Paraphraser(PushedFromFolder):
         *,
         templates: Sequence[str] | None = None,
     ) -> list[Paraphrased]:
-        """Generate paraphrases, with a note for each sentence that has none; a sentence is None if it cannot be read.
+        """Generate paraphrases of sentences, with a note for each sentence without a paraphrase.
 
-        Templates are those that the network knows. Results do not depend on the other sentences.
+        The result of a sentence does not depend on the other sentences.
+
+        Args:
+            sentences: Sentences; None for one that cannot be read because it is not UTF-8.
+            config: Settings of the search; those of the paraphraser if None.
+            templates: Templates that the network knows, for a controlled network only; those of the paraphraser if
+                None.
         """
         config = self._resolved(config or self.config)
         texts = [None if each is None else " ".join(with_whole_characters([each])[0].split()) for each in sentences]
@@ -162,13 +170,13 @@ class Paraphraser(PushedFromFolder):
             None: Paraphrased([], "not UTF-8"),
             "": Paraphrased([], "empty line"),
         }
-        ids = dict(zip(distinct, self._own.cut(distinct), strict=True))
+        ids = dict(zip(distinct, self._generator.cut(distinct), strict=True))
         for text in distinct:
             if len(ids[text]) > config.max_length:
                 results[text] = Paraphrased([], f"over {config.max_length} pieces")
                 del ids[text]
         if self._syntax is None:
-            candidates = self._search(self._own, list(ids.values()), config)
+            candidates = self._search(self._generator, list(ids.values()), config)
             found = self._select([Request(text) for text in ids], candidates, config)
             results.update(zip(ids, found, strict=True))
         else:
@@ -176,8 +184,8 @@ class Paraphraser(PushedFromFolder):
         return [results[text] for text in texts]
 
     def _resolved(self, config: ParaphraseConfig) -> ParaphraseConfig:
-        """Fill in what depends on the model, and reject what it cannot do."""
-        if (positions := self._own.positions) is not None:
+        """Fill in settings that depend on the model; raises `InputError` for settings that the model cannot follow."""
+        if (positions := self._generator.positions) is not None:
             config = replace(config, max_length=min(config.max_length, positions))
         parses = self._syntax is not None and not isinstance(self._syntax, TreeFile)
         if config.has_template is None:
@@ -195,19 +203,33 @@ class Paraphraser(PushedFromFolder):
     def _with_templates(
         self, ids: dict[str, list[int]], templates: Sequence[str], config: ParaphraseConfig
     ) -> dict[str, Paraphrased]:
-        """Paraphrase sentences, given their ids, after each template; those of the highest score come first."""
+        """Paraphrase sentences after each template, for a controlled network.
+
+        Args:
+            ids: Ids of the pieces of each sentence, by sentence.
+            templates: The templates.
+            config: Settings of the search.
+
+        Returns:
+            Paraphrases of each sentence, by sentence; those of all templates together, the highest score first.
+        """
         results, trees = self._read_trees(list(ids))
         requests = [Request(text, template) for text in trees for template in templates]
         found = iter(self._select(requests, self._search_after_trees(requests, ids, trees, config), config))
         for text in trees:
-            own = [next(found) for _ in templates]
-            paraphrases = sorted(chain.from_iterable(result.paraphrases for result in own), key=by_score)
+            of_sentence = [next(found) for _ in templates]
+            paraphrases = sorted(chain.from_iterable(result.paraphrases for result in of_sentence), key=by_score)
             paraphrases = apart(paraphrases, config.max_mutual_overlap)
-            results[text] = Paraphrased(paraphrases, None if paraphrases else own[0].note)
+            results[text] = Paraphrased(paraphrases, None if paraphrases else of_sentence[0].note)
         return results
 
     def _read_trees(self, sentences: list[str]) -> tuple[dict[str, Paraphrased], dict[str, list[int]]]:
-        """Results of the sentences without a tree or with a long one, and the ids of the trees of the others."""
+        """Parse sentences.
+
+        Returns:
+            The results, without paraphrases, of sentences without a tree or with a long one; and the ids of the tokens
+            of the trees of all other sentences. Both are by sentence.
+        """
         assert self._syntax is not None and self._models.parses is not None
         found = dict(zip(sentences, linearised_trees(self._syntax, sentences), strict=True))
         results = {sentence: Paraphrased([], "no tree") for sentence in sentences if found[sentence] is None}
@@ -229,15 +251,23 @@ class Paraphraser(PushedFromFolder):
         trees: dict[str, list[int]],
         config: ParaphraseConfig,
     ) -> list[list[list[int]]]:
-        """Candidates of each request after its most probable trees: the most probable ones of all trees first.
+        """Generate trees for requests, and candidates after the most probable trees of each.
 
-        `ids` are those of the sentences, `trees` those of their trees, with the end.
+        Args:
+            requests: Sentences with templates.
+            ids: Ids of the pieces of each sentence, by sentence.
+            trees: Ids of the tokens of the tree of each sentence, by sentence.
+            config: Settings of the search.
+
+        Returns:
+            Ids of the candidates of each request [request][candidate][piece]: first the most probable candidate after
+            each tree, then the second one after each tree, and so on.
         """
         parses = self._models.parses
         assert parses is not None
         if not requests:
             return []
-        # What has another template is left out later, so there may be more trees than one.
+        # With `has_template`, candidates of another template are left out later, so several trees are tried.
         count = config.trees if config.has_template else 1
         settings = ParaphraseConfig(
             beams=max(config.beams, count), max_length=self._models.longest_tree, batch_tokens=config.batch_tokens
@@ -245,10 +275,10 @@ class Paraphraser(PushedFromFolder):
         templates = parses.cut_controls([str(each.template) for each in requests])
         generated = self._search(parses, [trees[each.sentence] for each in requests], settings, templates)
         sources, controls = [], []
-        for each, own in zip(requests, generated, strict=True):
+        for each, generated_trees in zip(requests, generated, strict=True):
             sources += [ids[each.sentence]] * count
-            controls += [[*tree, parses.ends[0]] for tree in own[:count]]
-        found = iter(self._search(self._own, sources, config, controls))
+            controls += [[*tree, parses.ends[0]] for tree in generated_trees[:count]]
+        found = iter(self._search(self._generator, sources, config, controls))
         candidates = []
         for _ in requests:
             ranks = zip(*(next(found) for _ in range(count)), strict=True)
@@ -257,16 +287,26 @@ class Paraphraser(PushedFromFolder):
 
     def _search(
         self,
-        own: EncoderDecoder,
+        network: EncoderDecoder,
         sources: list[list[int]],
         config: ParaphraseConfig,
         controls: list[list[int]] | None = None,
     ) -> list[list[list[int]]]:
-        """Candidates of each source, batch by batch."""
+        """Search for candidates of each source, batch by batch.
+
+        Args:
+            network: The model that generates them.
+            sources: Ids of each source [source][piece].
+            config: Settings of the search.
+            controls: Ids of the control of each source [source][token]; None for a model without control.
+
+        Returns:
+            Ids of the candidates of each source [source][candidate][piece], the most probable first.
+        """
 
         def searched(rows: np.ndarray) -> list[list[list[int]]]:
             wanted = [controls[row] for row in rows] if controls is not None else None
-            return own.search([sources[row] for row in rows], config, wanted)
+            return network.search([sources[row] for row in rows], config, wanted)
 
         lengths = np.array(list(map(len, sources)), np.int64)
         if controls is not None:
@@ -281,7 +321,7 @@ class Paraphraser(PushedFromFolder):
     def _select(
         self, requests: Sequence[Request], found: list[list[list[int]]], config: ParaphraseConfig
     ) -> list[Paraphrased]:
-        """Select among the ids of the candidates of each request."""
-        texts = self._own.join(list(chain.from_iterable(found)))
+        """Select the paraphrases of each request from the ids of its candidates [request][candidate][piece]."""
+        texts = self._generator.join(list(chain.from_iterable(found)))
         candidates = Candidates(requests, texts, list(map(len, found)))
         return select(candidates, config, scorer=self._scorer, parser=self._syntax)

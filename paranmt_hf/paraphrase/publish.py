@@ -1,4 +1,4 @@
-"""Checks of a paraphraser before publication: folder, record and published files must belong to one model."""
+"""Check a paraphraser before publication, and collect its files; they must all belong to one model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from paranmt_hf.paraphrase.templates import CODE, CONTROLLED_TYPE, PARSE_GENERAT
 from paranmt_hf.util.records import read_json
 
 CODE_PATHS = tuple(f"{place}{name}" for place in ("", f"{PARSE_GENERATOR}/") for name in CODE[CONTROLLED_TYPE])
-# Encoder-decoders of transformers with their tokenizers, templates and the record.
+# Files of encoder-decoders of transformers and their tokenizers, templates and the record.
 _FILES = re.compile(
     rf"({PARSE_GENERATOR}/)?("
     r"config\.json|generation_config\.json|model(-\d+-of-\d+)?\.safetensors|model\.safetensors\.index\.json|"
@@ -29,12 +29,15 @@ _FILES = re.compile(
 
 
 def belongs_to_a_paraphraser(path: str) -> bool:
-    """Whether a file of a repository belongs to a published paraphraser."""
+    """Return whether a path of a repository is a file that publishing a paraphraser writes."""
     return path in CODE_PATHS or bool(_FILES.fullmatch(path))
 
 
 def paraphraser_files(folder: Path, record: ParaphraserRecord) -> dict[str, Content]:
-    """Collect the files to publish; code is that of this version of the package, not that in the folder."""
+    """Return the files to publish, by their path in the repository.
+
+    Code is taken from this version of the package, and not from the folder.
+    """
     files: dict[str, Content] = {path: folder / path for path in files_of(folder) if _FILES.fullmatch(path)}
     for name in CODE.get(record.model_type, ()):
         code = Path(__file__).with_name(name).read_bytes()
@@ -45,7 +48,7 @@ def paraphraser_files(folder: Path, record: ParaphraserRecord) -> dict[str, Cont
 
 
 def _refuse_other_code(folder: Path) -> None:
-    """Reject configurations that name custom code, which `trust_remote_code=True` would run."""
+    """Raise `InputError` if a configuration names code of others, which `trust_remote_code=True` would run."""
     modules = tuple(f"{name.removesuffix('.py')}." for name in CODE[CONTROLLED_TYPE])
     for name in ("config.json", "tokenizer_config.json", "generation_config.json"):
         path = folder / name
@@ -61,7 +64,16 @@ def _refuse_other_code(folder: Path) -> None:
 
 
 def plan_paraphraser(folder: Path, about: About, results: Sequence[Any] = ()) -> PublishPlan:
-    """Check a paraphraser and collect the files to publish."""
+    """Check a paraphraser, and plan its publication.
+
+    Args:
+        folder: Folder of the paraphraser.
+        about: What its authors say about it.
+        results: Results of its evaluation, or files of such results.
+
+    Raises:
+        InputError: The files do not belong to one model, name code of others, or results are of other weights.
+    """
     from paranmt_hf.paraphrase.models import read_models
 
     record, about = ParaphraserRecord.read(folder), about.required()
@@ -78,8 +90,8 @@ def plan_paraphraser(folder: Path, about: About, results: Sequence[Any] = ()) ->
     figures = _figures_of(results, folder)
 
     def values(repository: str) -> dict[str, Any]:
-        own = card_values(repository.split("/")[1], record, models.templates, about, figures)
-        return {**own, "repository": repository}
+        of_card = card_values(repository.split("/")[1], record, models.templates, about, figures)
+        return {**of_card, "repository": repository}
 
     return PublishPlan(
         paraphraser_files(folder, record),
@@ -92,24 +104,27 @@ def plan_paraphraser(folder: Path, about: About, results: Sequence[Any] = ()) ->
 
 
 def _figures_of(results: Sequence[Any], folder: Path) -> list[Results]:
-    """Select the results of a paraphraser among some results, or files of them; each of them must have some."""
+    """Return the results with the weights in a folder, from some results or files of results.
+
+    Raises `InputError` if one of the given results or files has none.
+    """
     weights = weights_checksum(folder)
     found: list[Results] = []
     for given in results:
         measured = [each for each in all_results([given]) if each.kind in ("paraphrases", "canonical")]
-        own = [each for each in measured if each.weights == weights]
-        if not own:
+        of_folder = [each for each in measured if each.weights == weights]
+        if not of_folder:
             raise InputError(
                 f"{given if isinstance(given, str | Path) else 'results'} has no figures of the weights in {folder}; "
                 f"measure them: paranmt paraphrase evaluate {folder} --data PAIRS --held-out --json FILE",
                 option="results",
             )
-        found += own
+        found += of_folder
     return found
 
 
 def _missing(record: ParaphraserRecord, about: About) -> list[str]:
-    """Missing parts of the card, in sentences."""
+    """Return a sentence for each part that the card lacks."""
     missing = [] if record.course.measured else ["figures: nothing was held out (--held-out)"]
     if "base" in record.inputs and not about.summary:
         missing.append("what the model it began with is, and its terms: 'summary' and 'license_text' in --about FILE")

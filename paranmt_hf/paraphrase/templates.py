@@ -1,4 +1,4 @@
-"""Templates that control the syntax of paraphrases: those of a model, and those of a request."""
+"""Read and choose the templates that control the syntax of paraphrases."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from paranmt_hf.util.records import from_json, read_json
 from paranmt_hf.util.wording import perhaps
 
 logger = logging.getLogger(__name__)
-TEMPLATES_FILE = "templates.json"  # The templates of the training targets with their counts, the most frequent first
-PARSE_GENERATOR = "parse-generator"  # The folder of the parse generator in that of the paraphrase generator
-# Files of code that are released with the weights, by the `model_type` of `config.json`.
+TEMPLATES_FILE = "templates.json"  # Templates of the training targets with their counts, the most frequent first
+PARSE_GENERATOR = "parse-generator"  # Name of the folder of the parse generator, inside that of the paraphraser
+# Code files that are released with the weights, by the `model_type` of `config.json`.
 LSTM_TYPE, CONTROLLED_TYPE = "paranmt-lstm", "paranmt-controlled"
 CODE = {
     LSTM_TYPE: ("modeling_paranmt_lstm.py",),
@@ -29,7 +29,7 @@ CODE = {
 
 
 def read_templates(folder: Path) -> dict[str, int]:
-    """Read the templates of a network with their counts, the most frequent first."""
+    """Read the templates of a controlled network from its folder, with their counts, the most frequent first."""
     path = folder / TEMPLATES_FILE
     values = read_json(path, "the templates of a syntactically controlled paraphraser")
     counts: dict[str, int] = from_json(dict[str, int], values, path)
@@ -37,9 +37,21 @@ def read_templates(folder: Path) -> dict[str, int]:
 
 
 def choose_templates(known: Mapping[str, int], wanted: Sequence[str] | int) -> list[str]:
-    """Find the templates that a person names, or a number of the most frequent ones (fewer if fewer are known)."""
+    """Return the templates that a user asks for.
+
+    Args:
+        known: Templates of the network with their counts, the most frequent first.
+        wanted: Templates such as `(S(NP)(VP))`; or a number of the most frequent ones, of which there are fewer if the
+            network knows fewer. A list with a number as text counts as a number.
+
+    Returns:
+        Templates in normal form, each once.
+
+    Raises:
+        InputError: The network does not know a template, or nothing is asked for.
+    """
     if not isinstance(wanted, int | str) and len(wanted) == 1 and wanted[0].isdecimal():
-        # A number as typed: templates are never numbers.
+        # The command line gives a number as text; templates are never numbers.
         wanted = int(wanted[0])
     if isinstance(wanted, str) or not wanted or (isinstance(wanted, int) and wanted < 1):
         raise InputError(
@@ -53,7 +65,7 @@ def choose_templates(known: Mapping[str, int], wanted: Sequence[str] | int) -> l
     found = list(dict.fromkeys(read_template(template) for template in wanted))
     for template in found:
         if template not in known:
-            # A similar one is looked for among frequent ones only.
+            # A similar template is looked for among frequent ones only, which is fast.
             frequent = list(known)[:5000]
             raise InputError(
                 f"the template {template} is in none of the sentences that the model was trained on; the most "
@@ -64,12 +76,12 @@ def choose_templates(known: Mapping[str, int], wanted: Sequence[str] | int) -> l
 
 
 def is_controlled(files: Model) -> bool:
-    """Whether a folder holds a syntactically controlled network, by its configuration, without torch."""
+    """Return whether a model is a syntactically controlled network, by its configuration and without torch."""
     return _values(files.folder / "config.json").get("model_type") == CONTROLLED_TYPE
 
 
 def _values(path: Path) -> dict[str, Any]:
-    """Read a JSON object; empty if it is missing or damaged, which loading reports."""
+    """Read a JSON object from a file; empty if it is missing or damaged, which loading the model reports."""
     try:
         values = parse_json(path.read_text(encoding="utf8"))
     except (OSError, ValueError):
@@ -78,7 +90,10 @@ def _values(path: Path) -> dict[str, Any]:
 
 
 def check_control(files: Model, *, templates: bool) -> None:
-    """Reject templates for a model without control, and a controlled model without templates."""
+    """Raise `InputError` for templates without a controlled network, or a controlled network without templates.
+
+    `templates` says whether templates are given.
+    """
     controlled = is_controlled(files)
     if templates and not controlled:
         raise InputError(
@@ -112,18 +127,28 @@ def warn_of_other_trees(files: Model, parser: str) -> None:
 
 @dataclass(frozen=True)
 class TemplateControl:
-    """A request to a syntactically controlled network: normalised templates, and a source of trees."""
+    """What controls the paraphrases of a syntactically controlled network."""
 
-    templates: tuple[str, ...]
-    trees: TreeSource
+    templates: tuple[str, ...]  # Requested templates, in normal form
+    trees: TreeSource  # Where the trees of sentences come from
 
 
 def control_of(
     model: str | Path, templates: Sequence[str] | int | None, parser: str | Path, index: Path
 ) -> TemplateControl | None:
-    """Find templates and parser before the work; None if no templates are given.
+    """Find the templates and the parser for a controlled network before the work begins.
 
-    `parser` is the name of a parser or a file of trees, and `index` where `TreeSource.write_index` will put those.
+    Args:
+        model: Folder or Hub id of the network.
+        templates: Templates, or the number of most frequent ones, see `choose_templates`.
+        parser: Name of a parser, or a file of trees.
+        index: Where `TreeSource.write_index` will index a file of trees.
+
+    Returns:
+        The control; None if `templates` is None.
+
+    Raises:
+        InputError: The model is not controlled, or a template or the parser is not known.
     """
     if templates is None:
         return None

@@ -1,7 +1,8 @@
-"""Train a paraphraser: pairs in, a folder out that `AutoModelForSeq2SeqLM` loads.
+"""Train a paraphraser on pairs, and write a folder that `AutoModelForSeq2SeqLM` loads.
 
-An encoder-decoder (ParaNMT-50M, Wieting & Gimpel 2018, section 6), or a syntactically controlled network of two
-(Iyyer, Wieting, Gimpel & Zettlemoyer 2018, arXiv:1804.06059, section 3). Both are lists of tasks for one trainer.
+A paraphraser is an encoder-decoder (ParaNMT-50M, Wieting & Gimpel 2018, section 6), or a syntactically controlled
+network of two encoder-decoders (Iyyer, Wieting, Gimpel & Zettlemoyer 2018, arXiv:1804.06059, section 3). The same
+trainer trains either kind, one encoder-decoder after the other.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ logger = logging.getLogger(__name__)
 
 
 class TrainedParaphraser(Result[ParaphraserRecord]):
-    """A trained paraphraser."""
+    """A trained paraphraser in a folder."""
 
     def load(self, **settings: Any) -> Paraphraser:  # noqa: ANN401
-        """Load the paraphraser; `settings` are those of `Paraphraser.from_pretrained`."""
+        """Load the paraphraser; `settings` are arguments of `Paraphraser.from_pretrained`."""
         from paranmt_hf.paraphrase.paraphraser import Paraphraser
 
         return Paraphraser.from_pretrained(self.folder, **settings)
 
     def summary(self) -> str:
-        """Counts and held-out figures."""
+        """Return lines with the numbers of parameters and pairs, the held-out figures, and warnings."""
         record, state = self.record, "" if self.fresh else " (trained before)"
         lines = [
             f"{self.folder}: {counted(record.parameters, 'parameter')}, {counted(record.pieces, 'piece')}{state}",
@@ -74,7 +75,7 @@ class TrainedParaphraser(Result[ParaphraserRecord]):
         best = record.course.best
         if best is not None:
             lines.append(f"  the weights are those of step {best.step:,}")
-            # Outputs of the recorded models, of a perplexity of 16 to 46, are sentences, those at 82 are not.
+            # Recorded models with a perplexity from 16 to 46 write sentences, and one with 82 does not.
             if best.perplexity > 60:
                 lines.append(
                     f"  warning: with a perplexity of {best.perplexity:.0f} most outputs are no sentences; train on "
@@ -95,20 +96,21 @@ def train_paraphraser(
 ) -> TrainedParaphraser:
     """Train an encoder-decoder, or a syntactically controlled network, on paraphrase pairs.
 
-    It takes hundreds of thousands of pairs to write usable paraphrases; with fewer, `paranmt build` with a pivot or a
+    Usable paraphrases take hundreds of thousands of pairs. With fewer pairs, `paranmt build` with a pivot or a
     language model paraphrases text without training (docs/paraphrase.md).
 
-    After an interruption the same call continues from the last checkpoint; on the CPU it gives the same bytes.
+    After an interruption the same call continues from the last checkpoint; on the CPU, the result has the same bytes
+    as without the interruption.
 
     Args:
-        data: Corpora, Parquet files with `reference` and `translation`, or datasets on the Hub. A controlled network
-            needs the results of `paranmt parse`. Pairs with a column label are paraphrases where it is 1; the others
-            are left out.
+        data: Corpora, Parquet files with the columns `reference` and `translation`, or datasets on the Hub. A
+            controlled network needs results of `paranmt parse`. If there is a column label, only the pairs where it
+            is 1 are paraphrases; the others are left out.
         out: Folder of the model; work in progress is in `OUT.work`.
         columns: Columns of `data` with other names: reference=sentence1,translation=sentence2,label=is_duplicate.
-        config: Which model.
-        training: How it is trained.
-        selection: Which pairs are used.
+        config: Kind and size of the model.
+        training: How the model is trained.
+        selection: Which pairs are trained on.
         exclude: Folders or files of evaluation sets; pairs with one of their sentences, case and punctuation aside,
             are left out.
     """
@@ -160,7 +162,7 @@ def train_paraphraser(
 
 
 def _check(config: ParaphraserConfig, training: ParaphraserTraining) -> None:
-    """Reject what cannot be trained, before the data are read."""
+    """Raise `InputError` for settings that cannot be trained with, before the data are read."""
     from paranmt_hf.training.reporting import reporting_callbacks
 
     if config.model == "controlled" and training.noise:
@@ -176,7 +178,10 @@ def _check(config: ParaphraserConfig, training: ParaphraserTraining) -> None:
 
 
 def parsers_of(sources: Sequence[str | Path]) -> str | None:
-    """Check the results of `paranmt parse`, and name their parsers; None if a source does not name its parser."""
+    """Check the results of `paranmt parse` among some sources, and return the names of their parsers.
+
+    Returns None if a source does not name its parser.
+    """
     names: list[str] = []
     unnamed = False
     for source in sources:

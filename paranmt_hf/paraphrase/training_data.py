@@ -1,4 +1,4 @@
-"""What paraphrasers are trained on: pairs as text, the same as piece ids on disk, and batches of similar length."""
+"""The training data of paraphrasers: pairs as text, and the same pairs as ids of pieces on disk."""
 
 from __future__ import annotations
 
@@ -25,17 +25,22 @@ from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import from_json, read_json
 
 logger = logging.getLogger(__name__)
-MAX_TREE = 150  # Maximum number of tokens of a tree, which are brackets and labels
+MAX_TREE = 150  # Maximum number of tokens of a tree; tokens are opening brackets with labels, and closing brackets
 SUMMARY_FILE = "pieces.json"
 TRAIN, HELD_OUT = "train", "held-out"  # The parts of the pairs
-# Cuts a column of text into ids, special pieces included.
+# Encodes texts to ids of pieces [text][piece], special pieces included.
 Cut = Callable[[list[str]], Sequence[Sequence[int]]]
 
 
 def held_out_keys(keys: pa.ChunkedArray, share: float) -> np.ndarray:
-    """Mark held-out rows [row] by the hash of their key, so that the choice is the same in every corpus.
+    """Mark the rows that are held out of training [row], bool.
 
-    What a smaller share holds out, a larger one does too.
+    The hash of a row's key decides, so that the choice is the same in every corpus. Rows that a smaller share holds
+    out are also held out by a larger share.
+
+    Args:
+        keys: Key of each row, such as its reference [row].
+        share: Share of the keys that are held out, in [0, 1].
     """
     if not share:
         return np.zeros(len(keys), bool)
@@ -44,10 +49,17 @@ def held_out_keys(keys: pa.ChunkedArray, share: float) -> np.ndarray:
 
 @dataclass
 class TrainingPairs:
-    """Pairs to train on, as tables of text; `names` are those of their sources, for errors.
+    """The pairs that a paraphraser is trained on, read as tables of text.
 
-    Of a controlled network, pairs without two trees of at most `MAX_TREE` tokens are left out, and unless the `config`
-    says otherwise, those whose trees have the same template. `dropped` counts these in the last reading.
+    For a controlled network, pairs are left out that lack a tree, have a tree of more than `MAX_TREE` tokens, or,
+    unless `config.same_template` is set, have two trees of the same template.
+
+    Attributes:
+        pairs: The selected pairs.
+        names: Names of their sources, for errors.
+        config: Settings of the model.
+        training: Settings of the training.
+        dropped: Number of pairs that the last reading left out for their trees, by reason.
     """
 
     pairs: Pairs
@@ -57,19 +69,25 @@ class TrainingPairs:
     dropped: Counter[str] = field(default_factory=Counter)
 
     def without_noise(self) -> TrainingPairs:
-        """The same pairs, whose sources are never noisy."""
+        """Return the same pairs, but without noise in their sources."""
         return replace(self, training=replace(self.training, noise=0.0), dropped=Counter())
 
     @property
     def controlled(self) -> bool:
-        """Whether they are for a syntactically controlled network."""
+        """Whether the pairs are for a syntactically controlled network."""
         return self.config.model == "controlled"
 
     def tables(self, label: str, direction: str | None = None) -> Iterator[pa.Table]:
-        """Read the pairs that can be trained on, in each direction of the training.
+        """Read the pairs that can be trained on.
 
-        Yields tables of `source`, `target` and `reference`; with trees also `source_parse`, `target_parse` and the
-        target's `template`.
+        Args:
+            label: Label of the progress bar.
+            direction: Direction of the pairs, as in `ParaphraserTraining`; that of the training if None.
+
+        Yields:
+            Tables with the columns `source`, `target` and `reference`; for a controlled network also `source_parse`,
+            `target_parse` and `template`, the template of the target. With `both` directions, each pair is in two
+            tables.
         """
         self.dropped.clear()
         direction = direction or self.training.direction
@@ -90,7 +108,10 @@ class TrainingPairs:
             raise InputError(f"nothing to train on: {self.pairs.left_out}; look at the options that choose pairs")
 
     def _directed(self, table: pa.Table, source: str, target: str, first: int) -> pa.Table:
-        """Pairs in one direction; `first` is the number of the first row."""
+        """Return pairs in one direction, from the column `source` to the column `target`.
+
+        `first` is the number of the first pair, which decides noise.
+        """
         columns = {"source": table[source], "target": table[target], "reference": table["reference"]}
         if self.controlled:
             columns["source_parse"] = table[PARSES[source]]
@@ -108,7 +129,7 @@ class TrainingPairs:
         return pa.table(columns)
 
     def _with_trees(self, table: pa.Table) -> pa.Table:
-        """Drop pairs without a tree on a side, with a long one, or with two of the same template."""
+        """Leave out pairs that lack a tree, have a long tree or two trees of the same template, and count them."""
         trees = []
         for name in PARSES.values():
             if name not in table.column_names:
@@ -120,7 +141,7 @@ class TrainingPairs:
             trees.append(self._checked_trees(name, table[name]))
             table = table.set_column(table.column_names.index(name), name, trees[-1])
         parsed = pc.and_(*(column.is_valid() for column in trees))
-        # Each node has two tokens, its beginning and its end, and the tree ends with one more.
+        # Each node has two tokens, one where it begins and one where it ends. The end token of the tree is one more.
         lengths = [pc.add(pc.multiply(pc.count_substring(column, "("), 2), 1) for column in trees]
         short = pc.less_equal(pc.max_element_wise(*lengths), MAX_TREE)
         kept = table.filter(pc.and_(parsed, short))
@@ -134,7 +155,10 @@ class TrainingPairs:
         return other
 
     def _checked_trees(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Convert a column to the type that `paranmt parse` writes, and reject values that are not trees."""
+        """Return a column of trees as text; raises `InputError` for values that are not linearised trees.
+
+        `name` is the name of the column, for errors.
+        """
         expected = "expected trees without words such as (S(NP)(VP)), as `paranmt parse` writes them"
         try:
             trees = column.cast(pa.string())
@@ -149,16 +173,19 @@ class TrainingPairs:
 
 @dataclass(frozen=True)
 class PieceSummary:
-    """The content of `pieces.json`: pairs of each part, and pairs that were left out."""
+    """The counts of pairs that `write_pieces` wrote, the content of `pieces.json`."""
 
-    pairs: dict[str, int]
-    too_long: int
-    left_out: dict[str, int]  # Before, by reason
-    files: dict[str, str]  # SHA-256 of each file
+    pairs: dict[str, int]  # Number of pairs of each part
+    too_long: int  # Number of pairs that were left out because of a long sentence
+    left_out: dict[str, int]  # Number of pairs that the selection left out before, by reason
+    files: dict[str, str]  # SHA-256 of each file, in hexadecimal, by its name
 
 
 class PieceStore:
-    """Pairs of one part written by `write_pieces`, as ids of source, target and, if there is one, control."""
+    """The pairs of one part that `write_pieces` wrote, as ids of pieces.
+
+    The sides of a pair are its source, its target and, for a controlled network, its control.
+    """
 
     def __init__(self, folder: Path, part: str) -> None:
         self._ids: list[np.ndarray] = []
@@ -174,11 +201,11 @@ class PieceStore:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Pieces of the longest side of each pair [pair], int32."""
+        """Number of pieces of the longest side of each pair [pair], int32."""
         return np.max([np.diff(ends, prepend=0) for ends in self._ends], axis=0).astype(np.int32)
 
     def take(self, pairs: np.ndarray) -> list[list[np.ndarray]]:
-        """Return the ids of the sources, the targets and, if there are any, the controls of the given pairs."""
+        """Return the ids of the given pairs [side][pair][piece]; sides are source, target and perhaps control."""
         sides = []
         for ids, ends in zip(self._ids, self._ends, strict=True):
             starts = np.where(pairs > 0, ends[pairs - 1], 0)
@@ -187,6 +214,7 @@ class PieceStore:
 
 
 def _mapped(path: Path, kind: type) -> np.ndarray:
+    """Memory-map a file of numbers; an empty file, which cannot be mapped, gives an empty array."""
     return np.memmap(path, kind, "r") if path.stat().st_size else np.empty(0, kind)
 
 
@@ -199,11 +227,20 @@ def write_pieces(
     held_out: float,
     left_out: Callable[[], dict[str, int]] = dict,
 ) -> PieceSummary:
-    """Encode pairs to pieces and write them, each part separately.
+    """Encode pairs to ids of pieces, and write them in two parts, training and held-out pairs.
 
-    Whether a pair is held out is decided by its key alone, so all pairs of one key are in the same part. `tables` are
-    columns of text, one for each of `cuts`, and keys, such as the references. Pairs with a source or target of more
-    than `longest` pieces are left out; `left_out` counts those that were left out before, by reason.
+    The key of a pair alone decides whether it is held out, so all pairs with the same key are in the same part.
+
+    Args:
+        tables: Tuples of columns of text: one for each of `cuts`, in this order, and the keys, such as the references.
+        folder: Folder of the files.
+        cuts: Encoders to ids by side: `source`, `target` and perhaps `control`.
+        longest: Maximum number of pieces of a source or target; pairs with a longer one are left out.
+        held_out: Share of the keys that are held out.
+        left_out: Returns the number of pairs that the selection left out, by reason; called after the last table.
+
+    Raises:
+        InputError: No pair is left to train on.
     """
     writers = {}
     for part in (TRAIN, HELD_OUT):
@@ -242,7 +279,7 @@ def write_pieces(
 
 
 class _PieceWriter:
-    """Writes the ids of one side, and where each sentence ends."""
+    """A writer of the ids of one side of pairs, and of the end of each sentence among these ids."""
 
     def __init__(self, path: Path) -> None:
         self._names = (path.name, path.with_suffix(".ends").name)
@@ -251,7 +288,7 @@ class _PieceWriter:
         self._total = 0
 
     def write(self, rows: Sequence[Sequence[int]]) -> None:
-        """Write the ids of sentences."""
+        """Add the ids of sentences [sentence][piece]."""
         if rows:
             ends = self._total + np.cumsum([len(ids) for ids in rows], dtype=np.int64)
             self._total = int(ends[-1])
@@ -259,12 +296,12 @@ class _PieceWriter:
             self._ends.write(ends.data)
 
     def close(self) -> dict[str, str]:
-        """Close the files when they are on the disk; returns their checksums by their names."""
+        """Close both files, and return their SHA-256 by their names."""
         return dict(zip(self._names, (self._ids.close(), self._ends.close()), strict=True))
 
 
 def read_summary(folder: Path) -> PieceSummary | None:
-    """Read the summary that `write_pieces` writes last; None if it is missing, or a file is not as it was written."""
+    """Read the summary that `write_pieces` writes last; None if it is missing, or a file was changed since."""
     path = folder / SUMMARY_FILE
     if not path.exists():
         return None

@@ -17,8 +17,8 @@ def no_network(monkeypatch):
     def refuse(*arguments: object, **settings: object) -> None:
         raise AssertionError("a metric tried to reach the network")
 
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    for owner, name in ((socket.socket, "connect"), (socket, "getaddrinfo")):
+        monkeypatch.setattr(owner, name, refuse)
 
 
 def test_correlation():

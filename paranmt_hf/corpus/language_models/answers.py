@@ -1,4 +1,4 @@
-"""Which answers of language models are usable."""
+"""Judges which answers of language models are usable."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ REFUSAL = re.compile(
     r"|^\W*i('m| am) (just )?an? (ai|(large )?language model)\b",
     re.I,
 )
-# Text before or after an answer; each has a colon or a bracket that the sentence does not have.
+# Text before an answer (`PREAMBLE`) or after it (`REMARK`, `BRACKET`); it counts only if the sentence has no colon or
+# bracket of its own.
 PREAMBLE = re.compile(
     r"^\W*((sure|certainly|of course|okay|ok|absolutely)\b\W*)?((here|this)('s| is| are| you (go|are))\b[^:]{0,80}"
     r"|(the |my |a |an? )?(\w+ ){0,2}(translation|paraphrase|rephrasing|answer|output|sentence|version)\b[^:]{0,40}):",
     re.I,
 )
-# What an answer does not begin with unless the sentence or its reference does, too.
+# Beginnings that make an answer unusable, unless the sentence or its reference begins so too.
 BEGINNING = re.compile(
     r"^\W*(?P<assent>(sure( thing)?|certainly|absolutely|of course|okay|ok)(?=[!.:]\s+\S))"
     r"|^\W*(?P<number>\d{1,2}[.)]\s)"
@@ -49,14 +50,14 @@ BRACKET = re.compile(r"[(\[](translator's )?(note|literal|lit\.|or[,:]|alternati
 
 @dataclass
 class JudgedAnswer:
-    """The sentence of an answer, and why it is not usable; None if it is."""
+    """The sentence in an answer, and the reason why it is not usable."""
 
-    text: str
-    reason: str | None
+    text: str  # The sentence, without reasoning, marks and quotes around it
+    reason: str | None  # Why it is not usable; None if it is
 
 
 class Judge:
-    """Extracts the sentence from each answer, or finds the reason why it is not usable."""
+    """Takes the sentence out of each answer, and finds the reason if it is not usable."""
 
     def __init__(self, config: LanguageModelConfig, task: ModelTask) -> None:
         require("py3langid", "llm")
@@ -66,8 +67,9 @@ class Judge:
 
     @staticmethod
     def identity(config: LanguageModelConfig) -> dict[str, Any]:
+        """Return everything that determines the verdicts, as JSON values."""
         identity: dict[str, Any] = {
-            # To be raised if the checks change.
+            # Raise this number if the checks change.
             "checks": "4",
             "language": config.language,
             "language_detector": f"py3langid {versions(['py3langid']).get('py3langid', 'missing')}",
@@ -79,10 +81,16 @@ class Judge:
     def judge(
         self, sentences: Sequence[str], references: Sequence[str], answers: Sequence[Answer]
     ) -> list[JudgedAnswer]:
-        """Judge answers [sentence].
+        """Judge answers.
 
-        `sentences` were to be translated or paraphrased; `references` mean the same in the language of the answers,
-        and are the same list for paraphrases.
+        Args:
+            sentences: Sentences [sentence] that were to be translated or paraphrased.
+            references: For each sentence one with the same meaning in the language of the answers; for paraphrases the
+                sentences themselves.
+            answers: The answer for each sentence.
+
+        Returns:
+            The judged answers [sentence].
         """
         reasoned: list[bool] = []
         bare: list[str] = []
@@ -104,9 +112,9 @@ class Judge:
         return judged
 
     def _in_language(self, texts: Sequence[str]) -> np.ndarray:
-        """Mark the texts [text] that are of the language, and whose second half is.
+        """Mark the texts [text] that are in the wanted language, and whose second half is too.
 
-        A preface in the right language hides that what follows is in another.
+        The half is looked at by itself, because a preface in the right language hides that what follows is in another.
         """
         halves = []
         for text in texts:
@@ -117,7 +125,7 @@ class Judge:
         return whole & half
 
     def _ending(self, answer: Answer, reasoned: bool, text: str) -> str | None:
-        """Why an answer is not usable because of how it ends; the first reason applies."""
+        """Return why an answer is not usable because of how it ends; None if it ends well."""
         if answer.finish == "context":
             return "sentence too long for the model"
         if answer.finish in ("refusal", "content_filter"):
@@ -129,9 +137,13 @@ class Judge:
         return None
 
     def _content(self, sentence: str, reference: str, lines: str, text: str) -> str | None:
-        """Why an answer is not usable because of what it says, apart from its language; the first reason applies.
+        """Return why an answer is not usable because of what it says, apart from its language; None if it is usable.
 
-        `lines` is the answer with its line breaks, `text` is the same in one line.
+        Args:
+            sentence: The sentence that was to be translated or paraphrased.
+            reference: A sentence with the same meaning in the language of the answer.
+            lines: The answer with its line breaks.
+            text: The answer in one line.
         """
         if REFUSAL.search(text.replace("’", "'")) and not REFUSAL.search(reference.replace("’", "'")):
             return "refused by the model"
@@ -140,14 +152,14 @@ class Judge:
         if text == sentence and text != reference:
             return "answer that repeats the source"
         short, long = sorted((len(reference), len(text)))
-        # Twenty characters more, because short sentences vary.
+        # Twenty characters are allowed besides, because the lengths of short sentences vary more.
         if long > short * 3 + 20:
             return "answer of absurd length"
         return None
 
 
 def unquoted(text: str, sentence: str) -> str:
-    """Remove the quotes around an answer if its sentence has none."""
+    """Remove the quotes around an answer, unless its sentence begins with a quote too."""
     if len(text) > 2 and QUOTES.get(text[0]) == text[-1] and (not sentence or sentence[0] not in QUOTES):
         inner = text[1:-1]
         if text[0] not in inner and text[-1] not in inner:
@@ -156,10 +168,16 @@ def unquoted(text: str, sentence: str) -> str:
 
 
 def says_more(lines: str, text: str, sentences: Sequence[str], marks: Sequence[Mark]) -> bool:
-    """Whether an answer without reasoning, in its lines and in one line, contains more than one sentence.
+    """Whether an answer without reasoning says more than one sentence.
 
-    Several lines are several answers, because each sentence was one line. Marks that the sentence or its reference has
-    too, such as a colon, are ignored.
+    Several lines are several answers, because each sentence was one line. Signs that a sentence has too, such as a
+    colon, do not count.
+
+    Args:
+        lines: The answer with its line breaks.
+        text: The answer in one line.
+        sentences: The sentence and its reference.
+        marks: The marks around reasoning.
     """
     asked = "\n".join(sentences)
     if sum(bool(line.strip()) for line in lines.splitlines()) > 1:

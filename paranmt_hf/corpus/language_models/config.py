@@ -24,7 +24,7 @@ PROMPTS: dict[ModelTask, str] = {
     "paraphrase": "Say this sentence in {target_language} in other words and with another structure, without changing "
     "what it means. Answer with the new sentence and nothing else.\n\n{sentence}",
 }
-PREFIX = "openai:"  # Prefix of the names of language models in records
+PREFIX = "openai:"  # Stands before the names of language models in records
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class LanguageModelConfig(Settings):
         source_language: Two-letter code of the language of the sentences, for the prompt.
         target_language: Two-letter code of the language of the answers (default: en).
         temperature: 0 takes the most probable answer; higher values sample more freely; null leaves it to the server.
-        seed: Seed of a request, if the server takes one.
+        seed: Seed of each request, if the server takes one.
         max_answer_tokens: Maximum length of an answer in tokens of the model, its reasoning included.
         reasoning_marks: More marks around reasoning, such as `<cot> ... </cot>`; those of most models are known.
         concurrency: Number of requests at the same time.
-        max_retries: Number of further tries after a failed one, with longer and longer waits.
+        max_retries: How often a failed request is repeated, with longer and longer waits.
         timeout: Seconds after which a request has failed.
     """
 
@@ -71,24 +71,28 @@ class LanguageModelConfig(Settings):
 
     @property
     def marks(self) -> list[Mark]:
-        """The marks around reasoning, those of the settings first."""
+        """The marks around reasoning: those of the settings, then the known ones."""
         return [*map(parse_mark, self.reasoning_marks), *REASONING_MARKS]
 
     @property
     def language(self) -> str:
-        """Code of the language of the answers."""
+        """Two-letter code of the language of the answers."""
         return self.target_language or "en"
 
     @property
     def address(self) -> str:
-        """Address of the server, with `/v1` if it has no path."""
+        """Address of the server; `/v1` is added if it has no path."""
         address = self.base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
         _check_address(address)
         address = address.rstrip("/")
         return address if urlsplit(address).path else f"{address}/v1"
 
     def answering_in(self, language: str) -> LanguageModelConfig:
-        """The same settings for answers in the language of a corpus, by its code."""
+        """Return these settings with answers in the language of a corpus (ISO 639-1).
+
+        Raises:
+            InputError: If they name another language.
+        """
         if self.target_language not in (None, language):
             raise InputError(
                 f"target_language {self.target_language} is not the `language` of the corpus, {language}; leave it out"
@@ -96,7 +100,11 @@ class LanguageModelConfig(Settings):
         return replace(self, target_language=language)
 
     def template(self, task: ModelTask) -> str:
-        """The prompt of a task, filled in except for `{sentence}`."""
+        """Return the prompt of a task, in which only `{sentence}` is not filled in.
+
+        Raises:
+            InputError: If the prompt of the settings lacks `{sentence}` or has an unknown name in braces.
+        """
         source = _language_name(self.source_language) if self.source_language else ""
         if self.prompt is None:
             prompt = PROMPTS[task]
@@ -116,7 +124,7 @@ class LanguageModelConfig(Settings):
         return prompt.replace("{target_language}", _language_name(self.language))
 
     def request_identity(self, task: ModelTask) -> dict[str, Any]:
-        """Everything that determines an answer, as JSON values; the server's address is not part of it."""
+        """Return everything that determines an answer, as JSON values; the address of the server is not part of it."""
         return {
             "model": f"{PREFIX}{self.name}",
             "prompt": self.template(task),
@@ -127,13 +135,18 @@ class LanguageModelConfig(Settings):
 
 
 def _language_name(code: str) -> str:
-    """English name of a language by its ISO 639-1 code; answers in it must be detectable."""
+    """Return the English name of a language (ISO 639-1).
+
+    Raises:
+        InputError: If answers in it could not be recognised.
+    """
     if code not in DETECTABLE:
         raise InputError(f"languages of a language model are two-letter codes ({', '.join(DETECTABLE)}), was {code!r}")
     return LANGUAGES[code]
 
 
 def _check_address(address: str) -> None:
+    """Reject an address that is malformed or has a user, a password or parameters."""
     try:
         parts = urlsplit(address)
         known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

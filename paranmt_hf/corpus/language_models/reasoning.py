@@ -1,7 +1,7 @@
-"""Reasoning that language models write before their answer: its marks, and how it is removed.
+"""Reasoning that language models write before their answer: the marks around it, and how it is removed.
 
-Servers remove it themselves if they know the model (vLLM's and SGLang's `--reasoning-parser`, llama.cpp's
-`--reasoning-format`). If they do not, it arrives with the answer.
+Servers remove it themselves if they know the model (`--reasoning-parser` of vLLM and SGLang, `--reasoning-format` of
+llama.cpp). Otherwise it comes with the answer.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 from paranmt_hf.errors import InputError
 
-Mark = tuple[str, str]  # What begins reasoning, empty if nothing does, and what ends it
+Mark = tuple[str, str]  # The mark that begins reasoning, "" if there is none, and the mark that ends it
 
-# As vLLM 0.31 and SGLang 0.5 list them. Chat templates that end in the first mark leave the answer without it.
+# Marks of the models that vLLM 0.31 and SGLang 0.5 know. If a chat template ends with the first mark, the answer has
+# only the second.
 REASONING_MARKS: tuple[Mark, ...] = (
     ("<think>", "</think>"),  # DeepSeek, Qwen, GLM, MiniMax M2, Kimi K2.5, Step, Olmo, Nemotron, Granite 3.3
     ("<thinking>", "</thinking>"),
@@ -44,7 +45,11 @@ END_OF_TEXT = re.compile(
 
 
 def parse_mark(text: str) -> Mark:
-    """Read marks from settings, such as `<cot> ... </cot>`."""
+    """Read a pair of marks from settings, such as `<cot> ... </cot>`.
+
+    Raises:
+        InputError: If there is no `...` between two marks, or the second is empty.
+    """
     begin, between, end = (part.strip() for part in text.partition("..."))
     if not between or not end:
         raise InputError(
@@ -55,10 +60,18 @@ def parse_mark(text: str) -> Mark:
 
 
 def split_reasoning(text: str, marks: Sequence[Mark], sentences: Sequence[str] = ()) -> tuple[bool, str]:
-    """Return whether an answer contains reasoning, and the rest, which is empty if the reasoning has no end.
+    """Split an answer into reasoning and the rest.
 
-    Everything before the last mark that ends reasoning is reasoning, because chat templates may contain the mark that
-    begins it. Marks that one of `sentences` contains too are ignored.
+    Everything before the last mark that ends reasoning is reasoning, whether or not a mark begins it, because that may
+    be in the chat template.
+
+    Args:
+        text: The answer.
+        marks: The marks.
+        sentences: Texts that were sent; marks that are in one of them are ignored.
+
+    Returns:
+        Whether there is reasoning, and the rest, which is empty if the reasoning has no end.
     """
     used = [mark for mark in marks if not _contains(sentences, mark[1])]
     found = False
@@ -75,7 +88,7 @@ def split_reasoning(text: str, marks: Sequence[Mark], sentences: Sequence[str] =
 
 
 def without_answer_marks(text: str, sentences: Sequence[str] = ()) -> str:
-    """Remove the marks around an answer, and the special token that ends it, unless one of `sentences` has them."""
+    """Remove the marks around an answer and the special tokens at its end, unless one of `sentences` has them too."""
     while (token := END_OF_TEXT.search(text)) and not _contains(sentences, token[1]):
         text = text[: token.start()]
     for begin, end in ANSWER_MARKS:
@@ -85,11 +98,12 @@ def without_answer_marks(text: str, sentences: Sequence[str] = ()) -> str:
 
 
 def holds_marks(text: str, marks: Sequence[Mark], sentences: Sequence[str] = ()) -> bool:
-    """Whether a text contains a mark, or a special token such as `<|channel|>`, that no sentence contains."""
+    """Whether a text has a mark, or a special token such as `<|channel|>`, that none of `sentences` has."""
     special = re.findall(r"<\|[^<>|\s]{1,40}\|?>|<[a-z_]{1,40}\|>", text)
     known = [mark for pair in marks for mark in pair if mark and _contains([text], mark)]
     return any(not _contains(sentences, mark) for mark in [*special, *known])
 
 
 def _contains(texts: Sequence[str], mark: str) -> bool:
+    """Whether any of some texts contains a mark, in any case."""
     return any(mark.lower() in text.lower() for text in texts)

@@ -1,4 +1,4 @@
-"""One request to an OpenAI-compatible server, with errors in one sentence.
+"""Requests to an OpenAI-compatible server, with errors in one sentence.
 
 The protocol is that of chat completions, which vLLM, SGLang, llama.cpp, `transformers serve` and hosted models speak.
 """
@@ -26,20 +26,22 @@ CONTEXT = re.compile(
     r"|input\W.{0,30}too long",
     re.I,
 )
-FILTERED = "content_filter"  # Code of an error, and reason of an end, for what a filter of the server stopped
-# Parameters that an answer can be asked for without, and what that changes.
+# Code of an error, and reason for the end of an answer, if a filter of the server stopped it.
+FILTERED = "content_filter"
+# Parameters that requests can leave out, and what that changes.
 OPTIONAL = {
     "logprobs": "translation_score is null",
     "seed": "answers may differ from run to run",
     "temperature": "answers are sampled as the server does by default",
 }
-WITHOUT_CREDIT = "insufficient_quota"  # Code of an error of an account whose credit is used up
+WITHOUT_CREDIT = "insufficient_quota"  # Code of the error if the credit of an account is used up
 
 
 class Server:
-    """One model of a server.
+    """A model behind a server.
 
     Attributes:
+        address: Address of the server.
         left_out: Parameters of `OPTIONAL` that requests leave out, because the server refused them.
     """
 
@@ -50,10 +52,10 @@ class Server:
             raise InputError(f"{KEY} holds characters that no key has, such as blanks; set it again")
         self._config = config
         self.address = config.address
-        # Its way to see an answer before it decides whether to ask again.
+        # The hook sees each response before the client decides whether to repeat the request.
         http = self._openai.DefaultHttpxClient(event_hooks={"response": [_stop_without_credit]})
         self._client = self._openai.OpenAI(
-            # The client wants some key; a server that needs none looks at none.
+            # The client requires a key; servers that need none ignore it.
             api_key=self._key or "none",
             base_url=self.address,
             max_retries=config.max_retries,
@@ -61,16 +63,20 @@ class Server:
             http_client=http,
         )
         self.left_out: set[str] = set()
-        # The server's name for the maximum length of an answer.
+        # Name of the parameter for the largest length of an answer.
         self._limit = "max_tokens"
 
     def check(self) -> None:
-        """Request the list of models, which is free, so that a wrong address or key shows at once."""
+        """Request the list of models, which is free, so that a wrong address or key shows at once.
+
+        Raises:
+            InputError: If the server does not answer, or refuses the key.
+        """
         openai = self._openai
         try:
             self._client.with_options(max_retries=0).models.list()
         except openai.APIStatusError as error:
-            # Not every server has such a list.
+            # Servers without such a list answer with other errors.
             if error.status_code in (401, 403):
                 raise self._failure(error) from None
         except openai.APIConnectionError as error:
@@ -79,7 +85,13 @@ class Server:
             logger.debug("no list of models at %s", self.address)
 
     def ask(self, prompt: str) -> Answer:
-        """Send one request, and repeat it if its failure may be temporary or the server takes fewer parameters."""
+        """Send a request, and return the answer.
+
+        The request is repeated if its failure may be temporary, or without parameters that the server refuses.
+
+        Raises:
+            InputError: If there is no answer.
+        """
         openai = self._openai
         malformed = 0
         while True:
@@ -97,14 +109,16 @@ class Server:
             except openai.APIConnectionError as error:
                 raise self._failure(error) from None
             except (openai.OpenAIError, ValueError, TypeError, AttributeError, LookupError) as error:
-                # Half an answer, or a page of a proxy in its place, which the client does not repeat.
+                # The response is half an answer or, for example, a page of a proxy. The client does not repeat such a
+                # request itself.
                 malformed += 1
                 if malformed > self._config.max_retries:
                     raise self._failure(error) from None
-                # As long as the client waits.
+                # Wait as long as the client does between its tries.
                 time.sleep(min(8.0, 2.0 ** (malformed - 1) / 2))
 
     def _request(self, prompt: str) -> dict[str, Any]:
+        """Return the parameters of a request."""
         request = {
             "model": self._config.name,
             "messages": [{"role": "user", "content": prompt}],
@@ -117,7 +131,7 @@ class Server:
         return request
 
     def _adapted(self, error: Any, request: dict[str, Any]) -> bool:  # noqa: ANN401 - an error of openai
-        """Drop parameters that the server rejects, if the request works without them."""
+        """Leave out or rename parameters that the server refuses; return whether the request can be tried again."""
         message = f"{error.param or ''} {error.message}"
         if "max_tokens" in request and "max_completion_tokens" in message and not _over_context(error):
             self._limit = "max_completion_tokens"
@@ -129,6 +143,7 @@ class Server:
         return bool(refused)
 
     def _read(self, completion: Any) -> Answer:  # noqa: ANN401 - a completion of openai
+        """Read the answer and its score from a completion."""
         choice = completion.choices[0]
         message = choice.message
         refusal = getattr(message, "refusal", None)
@@ -140,14 +155,14 @@ class Server:
         score = None
         tokens = getattr(choice.logprobs, "content", None) or ()
         values: list[Any] = [getattr(token, "logprob", None) for token in tokens]
-        if values and not reasoned and all(isinstance(each, int | float) and math.isfinite(each) for each in values):
+        if values and not reasoned and all(isinstance(one, int | float) and math.isfinite(one) for one in values):
             score = min(0.0, math.fsum(values) / len(values))
-        # JSON may hold halves of characters, which no file can.
+        # JSON may hold half a surrogate pair, which cannot be written in UTF-8.
         text = (text or str(refusal or "")).encode("utf8", "replace").decode("utf8")
         return Answer(text, finish, score)
 
     def _failure(self, error: Any) -> InputError:  # noqa: ANN401 - an error of openai, or of reading what it gave
-        """Describe why there is no answer, and what to do."""
+        """Make the error that says why there is no answer, and what to do."""
         openai = self._openai
         message = self._message(error)
         if isinstance(error, openai.APITimeoutError):
@@ -155,7 +170,7 @@ class Server:
         if isinstance(error, openai.APIConnectionError):
             return InputError(f"no server answers at {self.address} ({message}): start it, or correct `base_url`")
         if not isinstance(error, openai.APIStatusError):
-            # Half an answer, or a page of something else.
+            # The response was half an answer, or something else.
             return InputError(f"{self.address} answered with no chat completion ({message}); run this again")
         advice = "what was answered is kept, the same command continues"
         if error.status_code in (401, 403):
@@ -170,45 +185,47 @@ class Server:
         )
 
     def _known_models(self) -> str:
+        """Return advice for an unknown model: the models that the server has, if it lists them."""
         try:
             models = sorted(model.id for model in self._client.models.list().data)
         except Exception:
-            # Whatever a server without such a list answers, it has none.
+            # Servers without such a list may answer anything.
             models = []
         if not models:
             return "correct the name, or `base_url`, which usually ends in /v1"
         return f"it has {', '.join(models[:8])}{' and more' if len(models) > 8 else ''}"
 
     def _message(self, error: Any) -> str:  # noqa: ANN401 - an error of openai, or of reading what it gave
-        """Message of an error, on one line and without the key."""
+        """Return the message of an error, on one line and without the key."""
         cause = error.__cause__ if isinstance(error, self._openai.APIConnectionError) else None
         body = getattr(error, "body", None)
         text = body.get("message") if isinstance(body, dict) else None
         plain = " ".join(str(text or cause or error).split()) or type(cause or error).__name__
         if self._key:
             plain = plain.replace(self._key, "***")
-        # Servers repeat a part of what they take for a key.
+        # Servers may repeat a part of the key in their messages.
         return re.sub(r"\b(?:sk|hf)[-_][\w*.-]{4,}|\bBearer\s+\S+", "***", plain)[:300]
 
 
 def _stop_without_credit(response: Any) -> None:  # noqa: ANN401 - of httpx
-    """Have the client not repeat a request that no repetition helps, unlike one that came too soon after others."""
+    """Keep the client from repeating a request of an account without credit, unlike one that merely came too soon."""
     if response.status_code == 429 and WITHOUT_CREDIT.encode() in response.read():
         response.headers["x-should-retry"] = "false"
 
 
 def _over_context(error: Any) -> bool:  # noqa: ANN401 - an error of openai
+    """Whether an error says that the request was too long for the model."""
     message = f"{error.code or ''} {error.type or ''} {error.message}"
     return error.status_code == 413 or (error.status_code in (400, 422) and bool(CONTEXT.search(message)))
 
 
 def _parts(message: Any) -> tuple[bool, str]:  # noqa: ANN401 - a message of openai
-    """Whether a message holds reasoning apart from its text, and the text.
+    """Return whether a message has reasoning apart from its text, and the text.
 
-    Mistral's own server sends a list: chunks of the type `thinking`, and chunks of the type `text`.
+    Mistral's own server sends a list of chunks, of the type `thinking` or `text`.
     """
     content = message.content or ""
-    # The one is of vLLM, OpenRouter and Ollama, the other of DeepSeek, SGLang, llama.cpp and vLLM before 0.12.
+    # vLLM, OpenRouter and Ollama use the first name; DeepSeek, SGLang, llama.cpp and vLLM before 0.12 the second.
     separated = any(getattr(message, name, None) for name in ("reasoning", "reasoning_content"))
     if isinstance(content, list):
         separated = separated or any(chunk["type"] == "thinking" for chunk in content)

@@ -1,1 +1,1 @@
-"""Constituency trees of sentences, from a parser or from a file, and their top levels."""
+"""Constituency trees of sentences, from parsers or files, and their top levels."""

@@ -1,4 +1,4 @@
-"""The link grammar parser (Sleator & Temperley 1991), a program that needs no model files."""
+"""The link grammar parser (Sleator & Temperley 1991), run as a program; it needs no model files."""
 
 from __future__ import annotations
 
@@ -18,16 +18,27 @@ from typing import IO
 from paranmt_hf.corpus.parsing.trees import Tree, read_tree
 from paranmt_hf.errors import InputError
 
-# A command without effect, whose one line of output ends the output for a sentence.
+# A command that changes nothing. Its one line of output shows where the output for a sentence ends.
 MARK, ANSWER = "!width=16381\n", "width set to 16381"
 
 
 class LinkGrammar:
-    """The program `link-parser` with its English dictionary, with a maximum time for each sentence.
+    """The program `link-parser` with its English dictionary.
 
-    Its trees have Penn Treebank categories for phrases and none for words and punctuation, so their entropy is not
+    Its trees have Penn Treebank categories for phrases, and none for words and punctuation, so their entropy is not
     comparable with that of other parsers. A sentence without a complete linkage, or without one in time, has no tree.
-    The program checks the time rarely; after `grace` more seconds it is killed.
+
+    Attributes:
+        name: Name of the parser, with its version and the time limit.
+        at_once: Number of sentences in one call of `trees`.
+
+    Args:
+        seconds: Time limit for each sentence.
+        processes: Number of processes of the program.
+        grace: Seconds after the time limit when a process is killed, because the program checks the time rarely.
+
+    Raises:
+        InputError: If the program is not installed, or cannot run on this system.
     """
 
     def __init__(self, *, seconds: int = 5, processes: int = 1, grace: int = 10) -> None:
@@ -39,7 +50,8 @@ class LinkGrammar:
                 "link-grammar needs the program link-parser, which is not installed: apt-get install link-grammar "
                 "(Debian, Ubuntu), or take trees from a file"
             )
-        # Flat trees on one line; complete linkages only; no guesses at spelling, no second try with other limits.
+        # Print trees flat, on one line; accept only complete linkages; do not guess at spelling or try again with
+        # other limits.
         options = {"constituents": 3, "graphics": 0, "verbosity": 0, "limit": 50, "null": 0, "spell": 0, "panic": 0}
         options["timeout"] = seconds
         command = [program, "en", *(f"-{name}={value}" for name, value in options.items())]
@@ -48,7 +60,7 @@ class LinkGrammar:
         self.name = f"link-grammar {_version(program)}, at most {seconds} s for a sentence"
 
     def trees(self, sentences: Sequence[str]) -> list[Tree | None]:
-        """Parse sentences; the processes end with this object."""
+        """Parse sentences in parallel; None for a sentence without a tree."""
         free: queue.SimpleQueue[_Process] = queue.SimpleQueue()
         for process in self._processes:
             free.put(process)
@@ -65,14 +77,15 @@ class LinkGrammar:
 
 
 class _Process:
-    """A process of the program, started when needed, and again after it hangs or dies."""
+    """A process of the program, which is started when needed, and again after it hangs or dies."""
 
     def __init__(self, command: Sequence[str], seconds: float) -> None:
         self._command, self._seconds = command, seconds
         self._stop: weakref.finalize | None = None
 
     def _start(self) -> None:
-        # The program buffers its output unless that is a terminal.
+        """Start the process, and wait until it answers."""
+        # The output is a pseudo-terminal, because the program buffers any other output.
         ours, terminal = os.openpty()
         try:
             process = subprocess.Popen(
@@ -81,7 +94,7 @@ class _Process:
                 stdout=terminal,
                 stderr=subprocess.DEVNULL,
                 encoding="utf8",
-                # So that Ctrl-C does not reach it.
+                # Ctrl-C must not reach the process.
                 start_new_session=True,
             )
         finally:
@@ -99,11 +112,12 @@ class _Process:
             )
 
     def parse(self, sentence: str) -> Tree | None:
+        """Parse one sentence; None if it has no tree."""
         if not sentence.strip():
             return None
         if self._stop is None or not self._stop.alive:
             self._start()
-        # At the start of a line `!` is a command and `%` a comment.
+        # The blank comes first because `!` at the start of a line is a command, and `%` a comment.
         lines = self._ask(f" {' '.join(sentence.split())}\n", self._seconds)
         if lines is None:
             assert self._stop is not None
@@ -113,11 +127,11 @@ class _Process:
         try:
             return None if tree is None else read_tree(tree)
         except InputError:
-            # The program writes words with brackets unescaped.
+            # The program does not escape brackets in words, so such a tree cannot be read.
             return None
 
     def _ask(self, text: str, seconds: float) -> list[str] | None:
-        """Send a line and read the answer; None after a timeout or if the program ended."""
+        """Send a line, and return the lines of the answer; None after a timeout, or if the program has ended."""
         try:
             self._input.write(text + MARK)
             self._input.flush()
@@ -132,6 +146,7 @@ class _Process:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
+    """End a process, and close its input."""
     process.kill()
     process.wait()
     with suppress(OSError):
@@ -140,7 +155,8 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def _read(terminal: int, lines: queue.SimpleQueue[str | None]) -> None:
-    # Some systems report the end of a terminal as an error.
+    """Read the output of a process in a thread; None in the queue marks its end."""
+    # Some systems report the end of a terminal as an `OSError`.
     with suppress(OSError), open(terminal, encoding="utf8", errors="replace") as stream:
         for line in stream:
             lines.put(line.rstrip("\r\n"))
@@ -148,6 +164,7 @@ def _read(terminal: int, lines: queue.SimpleQueue[str | None]) -> None:
 
 
 def _version(program: str) -> str:
+    """Return the version of the program."""
     try:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, errors="replace", timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:

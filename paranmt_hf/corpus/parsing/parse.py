@@ -1,4 +1,4 @@
-"""`paranmt parse`: constituency trees of both sentences of pairs, by shards.
+"""`paranmt parse`: constituency trees of both sentences of pairs.
 
 A syntactically controlled paraphrase network is trained on them (Iyyer et al. 2018, section 2.2; ParaNMT-50M, section
 6).
@@ -42,14 +42,14 @@ from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.work import work_folder
 
-SHARD_PAIRS = 2000
-# Columns with the trees, by the columns with the sentences.
+SHARD_PAIRS = 2000  # Number of pairs in a shard by default
+# The column of trees for each column of sentences.
 PARSES = {"reference": "reference_parse", "translation": "translation_parse"}
 
 
 @dataclass(frozen=True)
 class ParseStage:
-    """Adds the columns of `PARSES` to shards of pairs: linearised trees, null for a sentence without one."""
+    """Adds the columns of `PARSES` to shards of pairs: linearised trees, null for a sentence without a tree."""
 
     source: TreeSource
     label: str = "parse"
@@ -65,12 +65,18 @@ class ParseStage:
 
 
 def parse_table(table: pa.Table, parser: Parser, report: ReportRows) -> pa.Table:
-    """Append the columns of `PARSES` to pairs; each distinct sentence is parsed once, and null has no tree."""
+    """Add the columns of `PARSES` to pairs; each distinct sentence is parsed once, and null has no tree.
+
+    Args:
+        table: The pairs.
+        parser: The parser.
+        report: Called with the number of pairs that are done so far.
+    """
     sides = [normalise(table[side].combine_chunks()) for side in PARSES]
     encoded = pa.concat_arrays(sides).dictionary_encode()
     sentences = encoded.dictionary.to_pylist()
     trees: list[str | None] = []
-    # A parser that takes any number of sentences gets fewer, so that progress is reported.
+    # A parser that takes any number of sentences gets 1000 at once, so that progress is reported.
     step = parser.at_once or 1000
     for start in range(0, len(sentences), step):
         trees += linearised_trees(parser, sentences[start : start + step])
@@ -82,13 +88,14 @@ def parse_table(table: pa.Table, parser: Parser, report: ReportRows) -> pa.Table
 
 
 class ParsedPairs(Result[ParseRecord]):
-    """Parsed pairs."""
+    """Parsed pairs in their folder."""
 
     def templates(self, *, top: int | None = 20) -> CountedTemplates:
-        """Count the most frequent templates of the references; None for all."""
+        """Return the `top` most frequent templates of the references with their counts; None for all."""
         return frequent_templates(self.folder, top=top)
 
     def summary(self) -> str:
+        """Describe how many sentences have trees, with the most frequent templates."""
         record, state = self.record, "" if self.fresh else " (were parsed already)"
         lines = [f"{self.folder}: {counted(record.rows, 'pair')}, parsed by {record.parser}{state}"]
         for side, count in vars(record.trees).items():
@@ -115,11 +122,11 @@ def parse_pairs(
         data: Corpora, files with columns (docs/formats.md), or datasets on the Hub.
         out: Folder of the result: Parquet files of the pairs with all their columns and the trees, null for a sentence
             without one; templates of the references with their counts; and a record.
-        parser: What gives the trees: link-grammar, stanza, or a file with lines `SENTENCE<tab>TREE`.
+        parser: Source of the trees: link-grammar, stanza, or a file with lines `SENTENCE<tab>TREE`.
         columns: Columns of `data` with other names: reference=sentence1,translation=sentence2,label=is_duplicate.
-        selection: Which pairs.
+        selection: Which pairs are parsed.
         seed: Seed of the sample of `max_pairs`.
-        engine: The engine for the work.
+        engine: Where parsing runs.
     """
     sources = listed(data)
     out = result_folder(out, ParseRecord, sources=sources)
@@ -145,18 +152,22 @@ def parse_pairs(
 
 
 def _resolved(engine: EngineConfig, parser: str | Path | Parser) -> EngineConfig:
-    """Default to one process per core, except for stanza, which computes on GPUs."""
+    """Return the engine with its defaults: one process for each core, except for stanza, which computes on GPUs."""
     if engine.kind == "local" and not engine.workers and str(parser) != "stanza":
-        # Each process takes memory.
+        # Not more than eight processes, because each takes memory.
         engine = replace(engine, workers=min(visible_cores(), 8))
     return engine.resolved()
 
 
 def _tables(pairs: Pairs) -> Iterator[pa.Table]:
-    """Read the selected pairs with all columns except trees of an earlier parser."""
+    """Read the selected pairs with all columns except trees of an earlier parser.
+
+    Raises:
+        InputError: If the sources have different columns.
+    """
     first: dict[str, pa.DataType] | None = None
     for table in pairs.batches():
-        # A new table, because metadata of a file would not be true of the result.
+        # The table is made anew to drop the metadata of the file, which would be wrong for the result.
         rows = pa.table({name: table[name] for name in table.column_names if name not in PARSES.values()})
         columns = dict(zip(rows.schema.names, rows.schema.types, strict=True))
         first = first or columns
@@ -169,7 +180,19 @@ def _tables(pairs: Pairs) -> Iterator[pa.Table]:
 def _write(
     done: Manifest, folder: Path, settings: ParseSettings, source: str, trees: TreeSource, left_out: dict[str, int]
 ) -> ParseRecord:
-    """Join the shards into files of pairs, and count trees and templates."""
+    """Join the shards into files of pairs, count trees and templates, and return the record.
+
+    Args:
+        done: The parsed shards.
+        folder: Folder of the result.
+        settings: What determines the result.
+        source: Names of the sources, for the record.
+        trees: The source of the trees.
+        left_out: Number of pairs that were left out, by reason.
+
+    Raises:
+        InputError: If no sentence has a tree.
+    """
     counts = dict.fromkeys([*PARSES, "both"], 0)
     counter = TemplateCounter()
     for table in join_shards(done, folder):

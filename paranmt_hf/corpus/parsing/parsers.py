@@ -1,4 +1,4 @@
-"""Parsers that give constituency trees: by name, from a file, or your own; how sentences are parsed."""
+"""Parsers that give constituency trees: named ones, files of trees, or your own."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ NAMED_PARSERS = ("link-grammar", "stanza")
 
 
 class Parser(Protocol):
-    """Gives the constituency trees of sentences.
+    """Anything that gives constituency trees of sentences.
 
-    `name` has the version and everything else that determines the trees; `at_once` is the number of sentences of a
-    call of `trees`, None for all of them.
+    Attributes:
+        name: Name of the parser, with its version and everything else that determines the trees.
+        at_once: Largest number of sentences in one call of `trees`; None for any number.
     """
 
     name: str
     at_once: int | None
 
     def trees(self, sentences: Sequence[str]) -> Iterable[Tree | None]:
-        """Parse sentences, each on one line, white space normalised; None for a sentence without a tree."""
+        """Parse sentences, each on one line with normalised white space; None for a sentence without a tree."""
 
 
 def open_parser(
@@ -44,10 +45,18 @@ def open_parser(
     processes: int = 1,
     languages: Collection[str] = (),
 ) -> Parser:
-    """Open a parser: `link-grammar` and `stanza`, which parse English, a file of trees, or a parser object.
+    """Open a parser.
 
-    A file of trees may follow the lines of `text` and keep its `index`, see `TreeFile`; `languages` are ISO 639-1
-    codes of the sentences.
+    Args:
+        parser: `link-grammar` or `stanza`, which parse English; a file of trees; or a parser object, which is
+            returned.
+        text: For a file of trees alone: the file with the sentences, line by line; see `TreeFile`.
+        index: Folder for the index of a file of trees; see `TreeFile`.
+        processes: Number of processes of link-grammar.
+        languages: Languages of the sentences (ISO 639-1).
+
+    Raises:
+        InputError: If there is no such parser or file, or it does not parse the languages.
     """
     if not isinstance(parser, str | Path):
         return parser
@@ -70,7 +79,7 @@ def open_parser(
 
 
 def linearised_trees(parser: Parser, sentences: list[str]) -> list[str | None]:
-    """Return the linearised tree of each sentence; None for a sentence without one."""
+    """Return the linearised tree of each sentence; None for a sentence without a tree."""
     found: list[str | None] = []
     for block in _blocks(parser, sentences):
         found += [None if tree is None else linearised(tree) for _, tree in block]
@@ -78,7 +87,7 @@ def linearised_trees(parser: Parser, sentences: list[str]) -> list[str | None]:
 
 
 def _blocks(parser: Parser, sentences: list[str]) -> Iterator[list[tuple[str, Tree | None]]]:
-    """Parse as many sentences at once as the parser takes: each with its tree."""
+    """Parse sentences in blocks as large as the parser takes, and yield each block: sentences with their trees."""
     step = parser.at_once or max(1, len(sentences))
     for start in range(0, len(sentences), step):
         block = sentences[start : start + step]
@@ -87,30 +96,42 @@ def _blocks(parser: Parser, sentences: list[str]) -> Iterator[list[tuple[str, Tr
 
 @dataclass(frozen=True)
 class TreeSource:
-    """A handle of a parser, which can be pickled: worker processes open the parser by it."""
+    """A parser in a form that can be sent to worker processes, which open it themselves."""
 
-    parser: str | Parser  # Name of a parser, a file of trees with the folder of its index, or another parser
-    name: str  # Name of the parser with its version
-    checksum: str | None = None  # Checksum of the file of trees; None for other parsers
+    parser: str | Parser  # Name of a parser, or a parser object, such as a file of trees
+    name: str  # Name of the parser, with its version
+    checksum: str | None = None  # SHA-256 of the file of trees; None for other parsers
 
     @classmethod
     def of(cls, parser: str | Path | Parser, index: Path, *, languages: Collection[str] = ()) -> TreeSource:
-        """Describe a parser (see `open_parser`); `index` is the folder for that of a file of trees."""
+        """Describe a parser.
+
+        Args:
+            parser: The parser; see `open_parser`.
+            index: Folder for the index of a file of trees.
+            languages: Languages of the sentences (ISO 639-1).
+        """
         opened = open_parser(parser, index=index, languages=languages)
         if isinstance(opened, TreeFile):
             return cls(opened, opened.name, checksum(opened.path))
         return cls(str(parser) if isinstance(parser, str | Path) else parser, opened.name)
 
     def write_index(self) -> None:
-        """Write the index of a file of trees, unless it is there."""
+        """Write the index of a file of trees, unless it is there; other parsers have none."""
         if isinstance(self.parser, TreeFile):
             self.parser.write_index()
 
     @property
     def identity(self) -> dict[str, Any]:
+        """Everything that determines the trees, as JSON values."""
         return {"name": self.name, **({"sha256": self.checksum} if self.checksum else {})}
 
     def load(self) -> Parser:
+        """Open the parser.
+
+        Raises:
+            InputError: If this machine has another version of it.
+        """
         parser = open_parser(self.parser)
         if parser.name != self.name:
             raise InputError(f"this worker has {parser.name}, expected {self.name}; install the same version")
@@ -125,17 +146,29 @@ def parse_sentences(
     keep: Path | None = None,
     label: str = "parse",
 ) -> list[str | None]:
-    """Parse sentences in blocks, each distinct one once, and return what was cut from the tree of each [sentence].
+    """Parse sentences, each distinct one once, and return a text made from the tree of each [sentence].
 
-    Only what `cut` returns of a tree, such as its top levels, stays in memory; None is a sentence without a tree. The
-    file `keep`, a line `SENTENCE<tab>TREE` for each sentence as `TreeFile` reads them, is written by one process at a
-    time; sentences in it are not parsed again.
+    Only these texts are kept in memory, not the trees.
+
+    Args:
+        parser: The parser.
+        sentences: The sentences.
+        cut: Makes the text from a tree, such as its top levels; by default the whole tree in brackets.
+        keep: File in which trees are kept, with lines `SENTENCE<tab>TREE` as `TreeFile` reads them. Sentences in it
+            are not parsed again. Only one process at a time can write it.
+        label: What progress messages call the work.
+
+    Returns:
+        The texts; None for a sentence without a tree.
+
+    Raises:
+        InputError: If a file of trees has none of the sentences, or another process writes `keep`.
     """
     distinct = list(dict.fromkeys(sentences))
     with nullcontext() if keep is None else lock_kept(keep):
         found = {} if keep is None else read_kept(keep, parser.name, set(distinct), cut)
         missing = [sentence for sentence in distinct if sentence not in found]
-        # A file of trees is read once, in its own order.
+        # A file of trees is read once, in the order of its lines.
         blocks = parser.stream(missing) if isinstance(parser, TreeFile) else _blocks(parser, missing)
         with Progress(label, total=len(distinct), done=len(found)) as progress:
             for trees in blocks:

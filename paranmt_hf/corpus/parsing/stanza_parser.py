@@ -11,7 +11,7 @@ from paranmt_hf.util.optional import require
 
 
 class StanzaParser:
-    """The English constituency parser of stanza: categories of the Penn Treebank, parts of speech included."""
+    """The English constituency parser of stanza, with categories of the Penn Treebank for phrases and words."""
 
     at_once: int | None = 100
 
@@ -22,7 +22,7 @@ class StanzaParser:
             self._pipeline = stanza.Pipeline(
                 "en", processors=processors, download_method=None, tokenize_no_ssplit=True, verbose=False
             )
-        # Stanza has several errors for missing files, not all of them OSErrors.
+        # Stanza raises errors of several types for missing files, and not all of them are `OSError`.
         except Exception as error:
             raise InputError(
                 f"stanza's English models cannot be loaded ({' '.join(str(error).split())}); download them: "
@@ -32,7 +32,10 @@ class StanzaParser:
         self.name = f"stanza {stanza.__version__}"
 
     def trees(self, sentences: Sequence[str]) -> list[Tree | None]:
-        """Parse sentences; a sentence that stanza splits has the tree of its first part."""
+        """Parse sentences; None for a blank one.
+
+        A text that stanza cuts into several sentences has the tree of the first.
+        """
         present = [index for index, sentence in enumerate(sentences) if sentence.strip()]
         documents = self._pipeline.bulk_process([sentences[index] for index in present])
         found: list[Tree | None] = [None] * len(sentences)
@@ -44,5 +47,5 @@ class StanzaParser:
 
 
 def _converted(tree: Any) -> Tree:  # noqa: ANN401 - a tree of stanza
-    """Convert a tree of stanza, whose words are nodes without children."""
+    """Convert a tree of stanza, in which words are nodes without children."""
     return Tree(tree.label, tuple(_converted(child) if child.children else child.label for child in tree.children))

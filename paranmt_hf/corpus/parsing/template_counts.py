@@ -1,7 +1,7 @@
-"""Templates of parsed pairs and their counts, and the record of parsed pairs.
+"""Templates of parsed pairs with their counts, and the record of parsed pairs.
 
-Iyyer et al. (2018), section 3.3: a template is the top two levels of a linearised parse, and the most frequent ones
-are the targets of paraphrases.
+A template is the top two levels of a linearised tree; the most frequent templates are the targets of paraphrases
+(Iyyer et al. 2018, section 3.3).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TEMPLATE_COLUMNS = pa.schema({"template": pa.string(), "count": pa.int64(), "exa
 
 @dataclass(frozen=True)
 class ParseSettings:
-    """Everything that determines parsed pairs: the pairs and the parser."""
+    """Everything that determines parsed pairs: the identities of the pairs and of the parser."""
 
     data: dict[str, Any]
     parser: dict[str, Any]
@@ -35,7 +35,7 @@ class ParseSettings:
 
 @dataclass(frozen=True)
 class TreeCounts:
-    """Numbers of references and translations with a tree, and of pairs of which both have one."""
+    """Number of references with a tree, of translations with a tree, and of pairs in which both have one."""
 
     reference: int
     translation: int
@@ -44,37 +44,39 @@ class TreeCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class ParseRecord(Record):
-    """The record of parsed pairs."""
+    """The record of parsed pairs, `parses.json`."""
 
     FILE: ClassVar[str] = "parses.json"
     KIND: ClassVar[str] = "parsed pairs (paranmt parse)"
 
     settings: ParseSettings
     source: str  # Names of the sources of the pairs, without their folders
-    parser: str  # Name of the parser with its version
+    parser: str  # Name of the parser, with its version
     rows: int  # Number of pairs
-    trees: TreeCounts  # Numbers of trees
-    left_out: dict[str, int]  # Number of pairs that were not chosen, by reason
+    trees: TreeCounts  # Number of sentences with a tree
+    left_out: dict[str, int]  # Number of pairs that were left out, by reason
     templates: int  # Number of distinct templates of the references
-    files: dict[str, str]  # SHA-256 of each file of pairs and of the templates
+    files: dict[str, str]  # SHA-256 of each file of pairs and of the file of templates, by its name
 
 
 def parsed_files(folder: Path) -> list[Path]:
-    """Find the Parquet files of parsed pairs, in order, and compare them with the record."""
+    """Return the Parquet files of parsed pairs, in order, after checking them against the record."""
     files = ParseRecord.read(folder).files
     return [_checked(folder / name, digest) for name, digest in files.items() if name != TEMPLATES_FILE]
 
 
 def _checked(path: Path, digest: str | None) -> Path:
+    """Return a file, after checking that it exists and has the SHA-256 of the record."""
     if not path.is_file() or checksum(path) != digest:
         raise InputError(f"{path} is missing or differs from its record; run `paranmt parse` again", path=path)
     return path
 
 
 class TemplateCounter:
-    """Counts templates; the memory grows with the number of distinct ones.
+    """Counts the templates of trees; memory grows with the number of distinct templates.
 
-    Equal templates are summed when more than `waiting` counts wait for it.
+    Args:
+        waiting: Number of counts that may wait before those of equal templates are added up.
     """
 
     def __init__(self, waiting: int = 500_000) -> None:
@@ -82,7 +84,10 @@ class TemplateCounter:
         self._waiting, self._most = 0, waiting
 
     def add(self, parses: pa.ChunkedArray, sentences: pa.ChunkedArray) -> None:
-        """Count the templates of linearised trees [sentence], nulls left out; the first sentence is the example."""
+        """Count the templates of linearised trees [sentence], null for none.
+
+        The first sentence with a template becomes its example.
+        """
         templates = templates_of(parses)
         ones = pa.repeat(1, len(templates))
         added = pa.table([templates, ones, sentences], names=TEMPLATE_COLUMNS.names).filter(templates.is_valid())
@@ -92,19 +97,19 @@ class TemplateCounter:
             self._parts, self._waiting = [_summed(pa.concat_tables(self._parts))], 0
 
     def table(self) -> pa.Table:
-        """Templates, counts and examples, the most frequent first, equally frequent ones by their text."""
+        """Return templates, counts and examples, the most frequent first, equally frequent ones by their text."""
         parts = self._parts or [TEMPLATE_COLUMNS.empty_table()]
         return _summed(pa.concat_tables(parts)).sort_by([("count", "descending"), ("template", "ascending")])
 
 
 def _summed(table: pa.Table) -> pa.Table:
-    """Sum the counts of equal templates; the first example is kept."""
+    """Add up the counts of equal templates; the first example of each is kept."""
     groups = table.group_by("template", use_threads=False)
     return groups.aggregate([("count", "sum"), ("example", "first")]).rename_columns(TEMPLATE_COLUMNS.names)
 
 
 def write_template_counts(table: pa.Table, path: Path) -> None:
-    """Write the table of a `TemplateCounter` as tab-separated lines; white space in examples becomes a blank."""
+    """Write the table of a `TemplateCounter` into a TSV file; white space in examples becomes a blank."""
     examples = pc.replace_substring_regex(table["example"], r"\s+", " ")
     columns = [table["template"], table["count"].cast(pa.string()), examples]
     with replacing(path) as aside, aside.open("w", encoding="utf8", newline="\n") as file:
@@ -116,9 +121,14 @@ def write_template_counts(table: pa.Table, path: Path) -> None:
 
 @dataclass(frozen=True)
 class TemplateCount:
-    """A template such as `(S(NP)(VP))`, the number of sentences that have it, and the first of them.
+    """A template and how frequent it is.
 
-    `share` is its part of all trees, `cumulative_share` that of it and those before it, in [0, 1].
+    Attributes:
+        template: The template, such as `(S(NP)(VP))`.
+        count: Number of sentences that have it.
+        example: The first of these sentences.
+        share: Share of these sentences among all with a tree, in [0, 1].
+        cumulative_share: Sum of the shares of this template and all more frequent ones, in [0, 1].
     """
 
     template: str
@@ -138,25 +148,29 @@ class CountedTemplates:
     parser: str  # Name of the parser
 
     def summary(self) -> str:
+        """Return the templates as a table, each with its example."""
         head = ["template", "count", "share %", "cumulative %"]
         rows = []
-        for each in self.counts:
-            shares = [percent(each.share), percent(each.cumulative_share)]
-            rows.append([each.template, f"{each.count:,}", *shares])
-        # Examples differ in length, so they are outside the table.
+        for one in self.counts:
+            shares = [percent(one.share), percent(one.cumulative_share)]
+            rows.append([one.template, f"{one.count:,}", *shares])
+        # Examples follow the table rather than being a column, which would be as wide as the longest.
         table = text_table(head, rows).split("\n")
-        examples = ["example", *(each.example for each in self.counts)]
+        examples = ["example", *(one.example for one in self.counts)]
         lines = [f"{counted(self.different, 'template')} of {counted(self.total, 'reference')}, by {self.parser}"]
         lines += [f"{line}  {example}" for line, example in zip(table, examples, strict=True)]
         return "\n".join(lines)
 
 
 def frequent_templates(parsed: str | Path, *, top: int | None = 20) -> CountedTemplates:
-    """Return the most frequent templates of the references of parsed pairs.
+    """Return the most frequent templates of the references in parsed pairs.
 
     Args:
-        parsed: The folder of `paranmt parse`.
-        top: Maximum number of templates; None for all.
+        parsed: Folder that `paranmt parse` wrote.
+        top: Largest number of templates; None for all.
+
+    Raises:
+        InputError: If no reference has a tree.
     """
     folder = Path(parsed).expanduser()
     record = ParseRecord.read(folder)

@@ -1,4 +1,4 @@
-"""Files of trees: one in which trees are looked up, through an index, and one in which a command keeps them."""
+"""Files of trees: a file in which trees are looked up, and a file in which a command keeps the trees it has parsed."""
 
 from __future__ import annotations
 
@@ -26,18 +26,28 @@ from paranmt_hf.text.identity import hash_texts
 from paranmt_hf.util.files import check_regular, existing, new_folder, writing
 from paranmt_hf.util.wording import brief
 
-MAX_CHARACTERS = 1_000_000  # Maximum length of a tree; that of a sentence of 1,000 characters has about 10,000
+MAX_CHARACTERS = 1_000_000  # Largest length of a tree; the tree of a sentence of 1,000 characters has about 10,000
 SCHEMA = pa.schema({"sentence": pa.large_string(), "tree": pa.large_string(), "line": pa.int64()})
+# Files of an index: the rows of `SCHEMA`, the hashes of the sentences in ascending order, and the row of each hash.
 TREES, HASHES, ROWS = "trees.arrow", "hashes.npy", "rows.npy"
 
 
 class TreeFile:
     """A parser that looks up trees in a file, plain or packed.
 
-    Its lines are `SENTENCE<tab>TREE` in any order, of which the first one of a sentence counts, or trees alone, of
-    which line n belongs to line n of `text`. The tree may be empty. `stream` reads the file once; for `trees`, whose
-    calls are many, the trees are copied into the folder `index` when the first is looked up, or into a temporary
-    folder; this takes 32 bytes of memory for each line.
+    The file has lines `SENTENCE<tab>TREE` in any order, of which the first one of a sentence counts; or trees alone,
+    the tree on line n being that of line n of `text`. A tree may be empty.
+
+    `stream` reads the file once. For `trees`, which is called often, the trees are copied into an index at the first
+    call; this takes 32 bytes of memory for each line.
+
+    Args:
+        path: The file.
+        text: File with the sentences of a file of trees alone.
+        index: Folder of the index; None for a temporary folder.
+
+    Raises:
+        InputError: If the file is missing, or has trees alone and there is no `text`.
     """
 
     at_once: int | None = 10_000
@@ -56,13 +66,13 @@ class TreeFile:
             )
 
     def trees(self, sentences: Sequence[str]) -> Iterator[Tree | None]:
-        """Look up the tree of each sentence; None if it is not in the file or has no tree."""
+        """Look up the tree of each sentence; None if it is not in the file, or its tree is empty."""
         hashes, rows, table = self._index
         wanted = hash_texts(pa.array(sentences, pa.large_string()))
-        places = np.searchsorted(hashes, wanted)
-        inside = np.flatnonzero(places < len(hashes))
-        present = inside[hashes[places[inside]] == wanted[inside]]
-        found = table.take(pa.array(rows[places[present]])).to_pylist()
+        positions = np.searchsorted(hashes, wanted)
+        inside = np.flatnonzero(positions < len(hashes))
+        present = inside[hashes[positions[inside]] == wanted[inside]]
+        found = table.take(pa.array(rows[positions[present]])).to_pylist()
         entries = dict(zip(present.tolist(), found, strict=True))
         for number, sentence in enumerate(sentences):
             entry = entries.get(number)
@@ -72,7 +82,11 @@ class TreeFile:
                 yield read_at(entry["tree"], f"{self.path.name}:{entry['line']}")
 
     def stream(self, sentences: Collection[str]) -> Iterator[list[tuple[str, Tree | None]]]:
-        """Read the trees of some sentences in the order of the file, block by block; those without one come last."""
+        """Read the trees of some sentences, block by block, in the order of the file.
+
+        Yields:
+            Sentences with their trees; sentences that the file lacks come last, with None.
+        """
         missing = set(sentences)
         for batch in self._reader().batches(Report()):
             found: list[tuple[str, Tree | None]] = []
@@ -85,7 +99,7 @@ class TreeFile:
         yield [(sentence, None) for sentence in sentences if sentence in missing]
 
     def write_index(self) -> None:
-        """Copy the trees into the folder of the index, unless they are there."""
+        """Write the index into its folder, unless it is there or there is no such folder."""
         if self._folder is None or self._folder.exists():
             return
         hashes = [np.empty(0, np.uint64)]
@@ -96,16 +110,16 @@ class TreeFile:
                     writer.write_table(pa.table(columns, names=SCHEMA.names).cast(SCHEMA))
                     hashes.append(hash_texts(batch["sentence"]))
             joined = np.concatenate(hashes)
-            # The first tree of a sentence counts.
+            # The sort is stable, so the first of equal hashes is that of the first tree.
             order = np.argsort(joined, kind="stable")
             np.save(aside / HASHES, joined[order])
             np.save(aside / ROWS, order)
 
     @cached_property
     def _index(self) -> tuple[np.ndarray, np.ndarray, pa.Table]:
-        """Hashes of the sentences, ascending, the row of each in the table, and the table of `SCHEMA`."""
+        """The index: hashes of sentences, ascending; for each hash its row in the table; and the table of `SCHEMA`."""
         if self._folder is None:
-            # It is removed with this object.
+            # The temporary folder is removed with this object.
             self._temporary = tempfile.TemporaryDirectory(prefix="paranmt-trees-")
             self._folder = Path(self._temporary.name) / "index"
         self.write_index()
@@ -113,17 +127,22 @@ class TreeFile:
         return np.load(self._folder / HASHES, mmap_mode="r"), np.load(self._folder / ROWS, mmap_mode="r"), table
 
     def _reader(self) -> Reader:
+        """Open the file, with the columns `sentence` and `tree`."""
         if self._columns == 1:
             assert self._text is not None
             return LineFiles({"sentence": self._text, "tree": self.path}, max_characters=MAX_CHARACTERS)
-        # Sentences may be words and have quotes: line 1 is a row, and quotes are text.
+        # Line 1 is always a row, and quotes are text, because sentences may be single words and have quotes.
         table = TabSeparated(self.path, Heading(self._columns, (), ()))
         columns = {"sentence": "1", "tree": "2"}
         return TableFiles([table], columns, optional=["tree"], max_characters=MAX_CHARACTERS)
 
 
 def lock_kept(path: Path) -> AbstractContextManager[Any]:
-    """Lock a file of kept trees for a `with` block, because the lines of two processes would mix."""
+    """Lock a file of kept trees for a `with` block, because lines that two processes write would mix.
+
+    Raises:
+        InputError: If another process has locked it.
+    """
     with writing(path):
         lock = FileLock(path.with_name(f".{path.name}.lock"))
         try:
@@ -135,10 +154,22 @@ def lock_kept(path: Path) -> AbstractContextManager[Any]:
 
 
 def read_kept(path: Path, parser: str, wanted: Collection[str], cut: Callable[[Tree], str]) -> dict[str, str | None]:
-    """Read what was cut from the trees of wanted sentences; an incomplete last line is removed.
+    """Read kept trees, and return a text made from the tree of each wanted sentence.
 
-    The file, in which an interrupted command keeps what its parser gave, begins with the name of the parser. A missing
-    file is created; one of another parser is refused.
+    The file begins with the name of the parser. An interrupted command may leave an incomplete last line, which is
+    removed. A missing file is created.
+
+    Args:
+        path: The file.
+        parser: Name of the parser.
+        wanted: The sentences.
+        cut: Makes the text from a tree.
+
+    Returns:
+        The texts of the sentences in the file; None for a sentence without a tree.
+
+    Raises:
+        InputError: If the file is of another parser.
     """
     check_regular(path)
     head = f"#parser\t{parser}\n".encode()
@@ -168,7 +199,7 @@ def read_kept(path: Path, parser: str, wanted: Collection[str], cut: Callable[[T
 
 
 def append_kept(path: Path, trees: Iterable[tuple[str, Tree | None]]) -> None:
-    """Append sentences and their trees to the file, and wait until they are on the disk."""
+    """Append sentences and their trees to a file of kept trees, and wait until they are on the disk."""
     with writing(path), path.open("a", encoding="utf8", newline="\n") as file:
         file.writelines(f"{sentence}\t{tree or ''}\n" for sentence, tree in trees)
         file.flush()

@@ -1,7 +1,7 @@
-"""Bracketed constituency trees, their top levels, linearised trees, and templates.
+"""Bracketed constituency trees, their top levels, linearised trees and templates.
 
-A tree is `(S (NP (DT The) (NN dog)) (VP (VBZ barks)))`; a syntactically controlled network reads linearised trees and
-templates.
+A tree is written `(S (NP (DT The) (NN dog)) (VP (VBZ barks)))`. Syntactically controlled networks read linearised
+trees, such as `(S(NP(DT)(NN))(VP(VBZ)))`, and templates, such as `(S(NP)(VP))`.
 """
 
 from __future__ import annotations
@@ -30,29 +30,33 @@ READINGS: dict[Reading, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A node of a tree with everything below it."""
+    """A node of a tree, with everything below it."""
 
-    label: str  # Its category; may be empty
+    label: str  # Category of the node; may be empty
     children: tuple[Tree | str, ...] = ()  # Nodes and words in the order of the sentence
 
     @property
     def nodes(self) -> list[Tree]:
-        """The children that are not words."""
+        """The children that are nodes rather than words."""
         return [child for child in self.children if isinstance(child, Tree)]
 
     def __str__(self) -> str:
-        """Write the tree in brackets on one line; in words, brackets become -LRB- and -RRB- and blanks `_`."""
+        """Write the tree in brackets on one line; brackets in words become -LRB- and -RRB-, and blanks `_`."""
         children = [str(child) if isinstance(child, Tree) else bracketed_word(child) for child in self.children]
         return f"({' '.join([bracketed_word(self.label), *children])})"
 
 
 def bracketed_word(word: str) -> str:
-    """Escape brackets and blanks in a word or label."""
+    """Escape brackets and blanks in a word or label, for a tree in brackets."""
     return "_".join(word.replace("(", "-LRB-").replace(")", "-RRB-").split())
 
 
 def read_tree(text: str) -> Tree:
-    """Read a bracketed tree, in which words that are brackets are written `-LRB-` and `-RRB-`."""
+    """Read a tree in brackets; brackets in words are expected as `-LRB-` and `-RRB-`, and stay so.
+
+    Raises:
+        InputError: If the text is not exactly one tree, or the tree is more than `MAX_DEPTH` levels deep.
+    """
     open_nodes: list[tuple[str, list[Tree | str]]] = []
     root: Tree | None = None
     awaits_label = False
@@ -85,7 +89,7 @@ def read_tree(text: str) -> Tree:
 
 
 def read_at(tree: str, where: str) -> Tree:
-    """Read a tree of a file; `where` is its place, for errors."""
+    """Read a tree of a file; errors begin with `where`, its place."""
     try:
         return read_tree(tree)
     except InputError as error:
@@ -93,25 +97,26 @@ def read_at(tree: str, where: str) -> Tree:
 
 
 def without_wrapper(tree: Tree) -> Tree:
-    """Remove a node ROOT, TOP, S1 or without a label around the tree of a sentence."""
-    # Penn Treebank parsers put such a node around the tree of a sentence.
+    """Remove the nodes that parsers put around the tree of a sentence: ROOT, TOP, S1, or a node without a label."""
     while tree.label in ("ROOT", "TOP", "S1", "") and len(tree.nodes) == len(tree.children) == 1:
         (tree,) = tree.nodes
     return tree
 
 
 def top_levels(tree: Tree, reading: Reading = "two-levels") -> str:
-    """Reduce the tree of a sentence, whose words are not nodes, to its top levels in brackets: `(S (NP) (VP) (.))`.
+    """Reduce a tree, whose words are not nodes, to its top levels in brackets, such as `(S (NP) (VP) (.))`.
 
-    ParaNMT-50M (Wieting & Gimpel 2018), table 1, has the entropy of "the top two levels" of each tree, and elsewhere
-    describes such a template as the root and the level immediately below: `two-levels`. If the root does not count,
-    that is `two-below`; if the node ROOT that its parser puts around each sentence counts, `with-wrapper`.
+    Table 1 of ParaNMT-50M (Wieting & Gimpel 2018) has the entropy of "the top two levels" of each tree; elsewhere the
+    paper describes such a template as the root and the level immediately below, which is the reading `two-levels`. In
+    the reading `two-below` the root does not count as a level; in `with-wrapper` the node ROOT that the parser puts
+    around each sentence does.
     """
     cut = tree if reading == "with-wrapper" else without_wrapper(tree)
     return _cut(cut, 2 if reading == "two-below" else 1)
 
 
 def _cut(tree: Tree, below: int) -> str:
+    """Write the labels of a tree down to `below` levels below its root."""
     nodes = [_cut(node, below - 1) for node in tree.nodes] if below else []
     return f"({' '.join([tree.label, *nodes])})"
 
@@ -121,16 +126,17 @@ _TOKEN = re.compile(r"\([^\s()]*|\)")
 
 
 def linearised(tree: Tree) -> str:
-    """Write the labels of a tree without its words and its node ROOT: `(S(NP(DT)(NN))(VP(VBZ)))`."""
+    """Write the labels of a tree without its words and without a node such as ROOT: `(S(NP(DT)(NN))(VP(VBZ)))`."""
     return _labels(without_wrapper(tree))
 
 
 def _labels(tree: Tree) -> str:
+    """Write the labels of a tree without its words."""
     return f"({bracketed_word(tree.label)}{''.join(map(_labels, tree.nodes))})"
 
 
 def template_of(linearised: str) -> str:
-    """Reduce a linearised tree to its root and the level immediately below: `(S(NP)(VP))`."""
+    """Return the template of a linearised tree, its root and the level immediately below: `(S(NP)(VP))`."""
     kept, depth = [], 0
     for token in _TOKEN.findall(linearised):
         depth += token != ")"
@@ -141,12 +147,12 @@ def template_of(linearised: str) -> str:
 
 
 def templates_of(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Reduce linearised trees [sentence] to templates [sentence], as `template_of`; nulls stay null."""
+    """Return the templates [sentence] of linearised trees [sentence], string; null stays null."""
     return pa.array([None if tree is None else template_of(tree) for tree in column.to_pylist()], pa.string())
 
 
 def are_trees(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
-    """Mark the texts [sentence] that are linearised trees: one balanced tree without white space; null is not."""
+    """Mark the texts [sentence] that are linearised trees: one balanced tree without white space; null is not one."""
     found = np.zeros(len(column), bool)
     for row, text in enumerate(column.to_pylist()):
         tokens = _TOKEN.findall(text or "")
@@ -157,7 +163,11 @@ def are_trees(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
 
 
 def read_template(text: str) -> str:
-    """Normalise a template such as `(S (NP) (VP))` to the form of `template_of`."""
+    """Read a template such as `(S (NP) (VP))`, and return it in the form of `template_of`.
+
+    Raises:
+        InputError: If it is not a root with at least one node below it, each with a label, and no words.
+    """
     try:
         tree = read_tree(text)
     except InputError as error:

@@ -35,8 +35,8 @@ class TextInput(Settings):
         data: Files of TMX, XLIFF, PO, TSV, CSV, JSON or Parquet (docs/formats.md); or a dataset, `ID:CONFIG:SPLIT`,
             such as wmt/wmt14:de-en:train. ID is a folder or an id on the Hub, which `@` and a revision may follow;
             CONFIG and SPLIT (default: train) may be left out.
-        columns: Columns of `data` by their names or numbers from 1, such as source=cs,reference=en,origin=3; languages
-            of TMX, XLIFF, PO and XML of WMT.
+        columns: Columns of `data` by their names or numbers from 1, such as source=cs,reference=en,origin=3; for TMX,
+            XLIFF, PO and XML of WMT their names are languages.
     """
 
     source: Path | None = None
@@ -57,9 +57,17 @@ class TextInput(Settings):
             raise InputError("`columns` is for `data`; `source` and `reference` have one sentence on a line")
 
     def open(self, language: str = ENGLISH) -> Reader:
-        """Open the text: columns `source` and `reference`, or `reference` alone, and `origin` if it is named.
+        """Open the text.
 
-        Where the columns of a file are languages, `language`, an ISO 639-1 code, is that of `reference`.
+        Args:
+            language: Language of `reference` (ISO 639-1), by which it is found in files whose columns are languages.
+
+        Returns:
+            A reader with the columns `source` and `reference`, or `reference` alone, and `origin` if the user names
+            it.
+
+        Raises:
+            InputError: If a file is missing, or the user must say which columns are read.
         """
         if self.data is None:
             given = {"source": self.source, "reference": self.reference}
@@ -88,7 +96,7 @@ class TextInput(Settings):
 
 
 def _refuse_bitext(option: str, path: Path) -> None:
-    """Reject a file that holds both sides of a bitext where one side is expected."""
+    """Raise an error if a file holds both sides of a bitext, where `option` expects one side."""
     kind = find_format(path)
     if kind.languages:
         raise InputError(
@@ -100,7 +108,15 @@ def _refuse_bitext(option: str, path: Path) -> None:
 
 
 def _usual_columns(tables: Sequence[Table], language: str) -> dict[str, str]:
-    """Find the columns of tables where the user names none: those of the first; none may leave a choice."""
+    """Find the columns of tables if the user names none; those of the first table count for all.
+
+    Args:
+        tables: The tables.
+        language: Language of `reference` (ISO 639-1).
+
+    Raises:
+        InputError: If a table lacks the columns, or there is a choice.
+    """
     chosen = []
     for table in tables:
         if isinstance(table, LanguageTable):
@@ -112,7 +128,7 @@ def _usual_columns(tables: Sequence[Table], language: str) -> dict[str, str]:
 
 
 def _refuse_unnamed(table: Table, language: str) -> NoReturn:
-    """Reject a table without the columns `source` and `reference`; the error says which to name, and how."""
+    """Raise an error about a table without the columns `source` and `reference`, which says how to name them."""
     if isinstance(table, PlainText):
         raise InputError(
             f"{table.path} has one text on each line; give it as `reference`, and the other side of a bitext as "
@@ -121,7 +137,7 @@ def _refuse_unnamed(table: Table, language: str) -> NoReturn:
             path=table.path,
         )
     texts = table.texts
-    # `en`, or `translation.en` as datasets of the Hub have it.
+    # A column of the reference may be called `en`, or `translation.en` as in datasets on the Hub.
     references = [name for name in texts if plain_code(name.rpartition(".")[2]) == language]
     sides = {"source": "NAME", "reference": "NAME"}
     if len(texts) == 2 and len(references) == 1:
@@ -137,7 +153,10 @@ def _refuse_unnamed(table: Table, language: str) -> NoReturn:
 
 
 class WmtSgmlPairs(Reader):
-    """Source and reference of each segment; several references of a segment are rows each."""
+    """Source and reference of each segment in two SGML files of WMT.
+
+    A segment with several references has a row for each of them.
+    """
 
     def __init__(self, source: Path, reference: Path) -> None:
         super().__init__(["source", "reference"])

@@ -1,4 +1,4 @@
-"""Sources of pairs: what a file, a folder or a dataset holds, and what identifies it."""
+"""Sources of pairs: what kind a file, a folder or a dataset is, how it is read, and what identifies it."""
 
 from __future__ import annotations
 
@@ -36,26 +36,27 @@ from paranmt_hf.util.files import check_regular, checksum
 from paranmt_hf.util.parquet import check_unique, open_parquet, plain_types, read_schema
 
 logger = logging.getLogger(__name__)
-BATCH_ROWS = 20_000
+BATCH_ROWS = 20_000  # Number of rows that are read at once by default
 
 
 @dataclass(frozen=True)
 class ParquetPairs:
     """Parquet files of pairs, whose rows are read as they are."""
 
-    columns: Mapping[Path, Mapping[str, str]]  # Of each file our names of the columns that are read, and its own
-    everything: bool  # Whether its other columns are read too
-    identity: Any  # What determines the rows, as JSON values
-    options: tuple[str, ...]  # Which of `subset`, `ppdb_score` and `columns` it can use
+    # The columns to read from each file: our name of each column, and its name in the file
+    columns: Mapping[Path, Mapping[str, str]]
+    everything: bool  # Whether all other columns are read too
+    identity: Any  # Everything that determines the rows, as JSON values
+    options: tuple[str, ...]  # Those of `subset`, `ppdb_score` and `columns` that the source can use
 
     def tables(self, report: Report, *, rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
-        """Read tables of at most `rows` rows, with labels as int32; `report` is not used."""
+        """Read tables of at most `rows` rows under our names, labels as int32; `report` is not used."""
         for file, columns in self.columns.items():
             first = 0
             with open_parquet(file) as opened:
                 names = {theirs: name for name, theirs in columns.items()}
                 if self.everything:
-                    # A column whose name another one gets is not read.
+                    # A column that has one of our names, but is not the column meant by it, is not read.
                     kept = [name for name in opened.schema_arrow.names if name in names or name not in columns]
                     names = {name: names.get(name, name) for name in kept}
                 for batch in opened.iter_batches(rows, columns=list(names)):
@@ -70,7 +71,18 @@ class ParquetPairs:
 
 
 def _columns_of(files: Sequence[Path], wanted: WantedColumns) -> dict[Path, dict[str, str]]:
-    """Find the columns of Parquet files that are read, and check their types."""
+    """Find the columns to read from Parquet files, and check their types.
+
+    Args:
+        files: The files, which must have rows.
+        wanted: Which columns are wanted.
+
+    Returns:
+        For each file, our name of each column and its name in the file.
+
+    Raises:
+        InputError: If a column is missing or of a wrong type, or there are no rows.
+    """
     found: dict[Path, dict[str, str]] = {}
     for file in files:
         table, schema = ParquetTable.open(file), read_schema(file)
@@ -92,14 +104,19 @@ def _columns_of(files: Sequence[Path], wanted: WantedColumns) -> dict[Path, dict
 
 
 class ReadPairs:
-    """Pairs of a reader: phrases, tables, or a dataset on the Hub that is not a corpus; see `ParquetPairs`."""
+    """Pairs from a reader: phrases, files with columns, or a dataset on the Hub that is not a corpus.
+
+    Args:
+        reader: Reads the pairs.
+        options: Those of `subset`, `ppdb_score` and `columns` that the source can use.
+    """
 
     def __init__(self, reader: Reader, options: tuple[str, ...]) -> None:
         self._reader, self.options = reader, options
 
     @property
     def identity(self) -> dict[str, object]:
-        """What determines the rows, as JSON values."""
+        """Everything that determines the rows, as JSON values."""
         return self._reader.identity
 
     def tables(self, report: Report, *, rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
@@ -107,26 +124,29 @@ class ReadPairs:
         for batch in self._reader.batches(report, rows=rows):
             table = pa.Table.from_batches([batch])
             if isinstance(self._reader, PhraseFiles):
-                # The score of PPDB is that of pairs, and phrases without a relation, or merely related, are
-                # paraphrases.
+                # The score of PPDB becomes the paraphrase score. Phrases without an entailment relation, or merely
+                # related ones, count as paraphrases.
                 table = table.rename_columns(["para_score" if name == SCORE else name for name in table.column_names])
                 if LABEL in table.column_names:
-                    place = table.column_names.index(LABEL)
-                    table = table.set_column(place, LABEL, table[LABEL].fill_null(1))
+                    index = table.column_names.index(LABEL)
+                    table = table.set_column(index, LABEL, table[LABEL].fill_null(1))
             yield table
 
 
 def open_pairs(
     source: str, wanted: WantedColumns, *, subset: str = "default", score: str | None = None
 ) -> ParquetPairs | ReadPairs:
-    """Find out what a source of pairs is, and open it.
+    """Find out what kind of source of pairs this is, and open it.
 
     Args:
-        source: A corpus, a folder of Parquet files or one such file, a file of phrases, or the id of a dataset on the
-            Hub, which `@` and a revision may follow.
+        source: A corpus, a folder of Parquet files or one such file, another file with columns, a file of phrases, or
+            the id of a dataset on the Hub, which `@` and a revision may follow.
         wanted: Which columns are read.
         subset: Config of a corpus or dataset.
         score: Feature of PPDB that is the score of phrases.
+
+    Raises:
+        InputError: If the source is none of these, or lacks a column.
     """
     path = Path(source).expanduser()
     check_regular(path)
@@ -155,8 +175,8 @@ def open_pairs(
 def _open_release(path: Path, wanted: WantedColumns, subset: str) -> ParquetPairs:
     """Open the folder of a corpus.
 
-    Its record has a checksum of each column, so that a column that it gets later does not change what its other
-    columns determine.
+    The record has a checksum for each column. So the identity, which names only the columns that are read, stays the
+    same if the corpus gets another column later.
     """
     files = release_files(path, subset, option="subset")
     columns = _columns_of(files, replace(wanted, given={}))
@@ -176,12 +196,15 @@ def _open_release(path: Path, wanted: WantedColumns, subset: str) -> ParquetPair
 
 
 def _language_of(record: ReleaseRecord) -> dict[str, str]:
-    """Entry `language` of the identity of a corpus; empty for English."""
+    """Return the entry `language` for the identity of a corpus; empty for English, which identities do not name."""
     return {} if record.language == ENGLISH else {"language": record.language}
 
 
 def _open_parquet(files: Sequence[Path], wanted: WantedColumns) -> ParquetPairs:
-    """Open Parquet files that are no corpus; copies of a file are equal, whatever their dates."""
+    """Open Parquet files that are not a corpus.
+
+    Their identity has the content and not the date, so that a copy of a file counts as the same.
+    """
     columns = _columns_of(files, wanted)
     identity = []
     for file in files:
@@ -191,7 +214,7 @@ def _open_parquet(files: Sequence[Path], wanted: WantedColumns) -> ParquetPairs:
 
 
 def _open_table(path: Path, wanted: WantedColumns) -> ReadPairs:
-    """Open a file of any format with columns."""
+    """Open a file of any format with columns, other than a Parquet file with the right columns."""
     table = open_table(path, wanted.given.values() or SIDES)
     columns = pair_columns(table, wanted)
     numbers = columns.keys() - {*SIDES, LABEL}
@@ -199,7 +222,11 @@ def _open_table(path: Path, wanted: WantedColumns) -> ReadPairs:
 
 
 def _open_phrases(path: Path, wanted: WantedColumns, score: str | None) -> PhraseFiles:
-    """Open a PPDB file or a word list, whose only column is a score."""
+    """Open a file of PPDB or a word list.
+
+    Raises:
+        InputError: If the file seems to hold sentences, or `wanted` needs columns that it lacks.
+    """
     if holds_sentences(path):
         raise InputError(
             f"{path} seems to hold single sentences; expected pairs, such as a corpus, a file of PPDB, or a list "
@@ -207,7 +234,7 @@ def _open_phrases(path: Path, wanted: WantedColumns, score: str | None) -> Phras
             path=path,
         )
     if is_list(path):
-        # Any text looks like a list, so log how it is read.
+        # Almost any text could be such a list, so the log says how it is read.
         logger.info(f"{path} is read as a list: on each line a word, and behind it its paraphrases")
     if columns := set(wanted.numbers) - {"para_score"}:
         raise InputError(
@@ -227,7 +254,7 @@ def _open_phrases(path: Path, wanted: WantedColumns, score: str | None) -> Phras
 
 
 def _open_hub(name: str, revision: str | None, wanted: WantedColumns, subset: str) -> ParquetPairs | ReadPairs:
-    """Open a dataset on the Hub: a corpus is downloaded and verified, any other is streamed."""
+    """Open a dataset on the Hub: a corpus is downloaded and checked, any other dataset is streamed."""
     if subset in FOLDERS and (found := fetch_release(name, revision, subset)) is not None:
         own = _columns_of(found.files, replace(wanted, given={}))
         return ParquetPairs(own, wanted.everything, found.identity | _language_of(found.record), ("subset",))
@@ -242,13 +269,13 @@ def _open_hub(name: str, revision: str | None, wanted: WantedColumns, subset: st
 
 
 def languages(data: Mapping[str, Any]) -> list[str]:
-    """ISO 639-1 codes of the languages in an identity of pairs; empty for English alone."""
+    """Return the codes (ISO 639-1) of the languages in an identity of pairs, sorted; empty if all are English."""
     named = set()
     for source in data["sources"]:
-        # A corpus has a name or a revision on the Hub; other datasets have a kind.
+        # Identities of corpora have a name, or an id and revision on the Hub; those of other datasets have a kind.
         if isinstance(source, Mapping) and "kind" not in source and source.keys() & {"release", "revision"}:
             named.add(str(source.get("language", ENGLISH)))
-    # Of text, which `paranmt distill` names.
+    # `paranmt distill` states the language of text here.
     if "language" in data:
         named.add(str(data["language"]))
     return [] if named <= {ENGLISH} else sorted(named)

@@ -1,4 +1,4 @@
-"""Training pairs from corpora, Parquet files, files of phrases or the Hub, selected by their scores."""
+"""Pairs for training from corpora, files and datasets on the Hub, selected by their scores and lengths."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PairSelection(Settings):
         subset: Config of the corpus or dataset: all pairs (default), or filtered.
         min_score: Smallest paraphrase score.
         max_score: Largest paraphrase score.
-        ppdb_score: Files of PPDB: the feature that `min_score` and `max_score` are about, such as PPDB2.0Score.
+        ppdb_score: For files of PPDB: the feature that `min_score` and `max_score` are about, such as PPDB2.0Score.
         max_overlap: Largest trigram overlap.
         min_length: Minimum number of word tokens on either side.
         max_length: Maximum number of word tokens on either side.
@@ -69,7 +69,7 @@ class PairSelection(Settings):
 
     @property
     def ranges(self) -> dict[str, Interval]:
-        """Minimum and maximum of each column that selects pairs."""
+        """Smallest and largest value of each column that selects pairs; None if there is no bound."""
         ranges: dict[str, Interval] = {}
         if self.min_score is not None or self.max_score is not None:
             ranges["para_score"] = (self.min_score, self.max_score)
@@ -81,27 +81,29 @@ class PairSelection(Settings):
         return ranges
 
 
-# Why pairs are left out, in the order of reports; others, such as `dropped as empty`, are counted by the readers.
+# Reasons why pairs are left out, for reports. Readers have more, such as `dropped as empty`.
 OUTSIDE, WITHOUT_TEXT = "outside the chosen ranges", "without text on a side"
 OTHER, EXCLUDED = "labelled as no paraphrases", "with an excluded sentence"
 
 
 class Pairs:
-    """Pairs of one or more sources; can be read repeatedly.
+    """Pairs of one or more sources, which can be read repeatedly.
 
-    Sources are corpus folders, files with the columns `reference` and `translation` (docs/formats.md), files of PPDB,
-    lists of words and their paraphrases, or datasets on the Hub, by id, which `@` and a revision may follow.
+    A source is a corpus folder, a file with the columns `reference` and `translation` (docs/formats.md), a file of
+    PPDB, a list of words and their paraphrases, or the id of a dataset on the Hub, which `@` and a revision may
+    follow.
 
-    Pairs whose label is 0, and those without one in a file that has labels, are left out.
+    In files with labels, only pairs with the label 1 are used.
 
     Args:
         sources: The sources, which are read one after the other.
-        selection: Which pairs are chosen.
-        unwanted: Sentences that no side may be, case and punctuation aside: those of the test sets.
-        columns: The names that files other than corpora have for `reference`, `translation`, `label` and `para_score`.
-        seed: Which pairs are drawn where there are more than `max_pairs`.
-        all_columns: Read the other columns of corpora and Parquet files too.
-        rows: Rows that are read at once; the result does not depend on it.
+        selection: Which pairs are used.
+        unwanted: Sentences that no side may be, such as those of test sets; case and punctuation do not matter.
+        columns: Names of the columns `reference`, `translation`, `label` and `para_score` in files that are not
+            corpora.
+        seed: Decides which pairs are sampled if there are more than `max_pairs`.
+        all_columns: Whether the other columns of corpora and Parquet files are read too.
+        rows: Number of rows that are read at once; the result does not depend on it.
     """
 
     unit = "pairs"
@@ -139,23 +141,24 @@ class Pairs:
                 raise InputError(f"`{option}` is for {use}, and {names} is none; leave it out", option=option)
 
     def _forget_counts(self) -> None:
+        """Set all counts to 0."""
         self.read = 0
         self._left_out = Counter[str](dict.fromkeys((OUTSIDE, WITHOUT_TEXT, OTHER, UNLABELLED, EXCLUDED), 0))
 
     @property
     def left_out_by(self) -> dict[str, int]:
-        """Counts of the pairs that the last reading left out, by reason."""
+        """Number of pairs that the last reading left out, by reason."""
         return {f"pairs {reason}": count for reason, count in self._left_out.items() if count}
 
     @property
     def left_out(self) -> str:
-        """Describe the pairs that the last reading left out."""
+        """A line that says how many pairs the last reading left out, by reason."""
         counts = [f"{count:,} {reason}" for reason, count in self._left_out.items() if count]
         return f"of {counted(self.read, 'pair')} left out: {', '.join(counts) or 'none'}"
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What determines the pairs, as JSON values."""
+        """Everything that determines the pairs, as JSON values."""
         selection = self._selection
         unwanted = sorted(self._unwanted.to_pylist()) if self._unwanted is not None else []
         checksum = hashlib.sha256("\n".join(unwanted).encode()).hexdigest() if unwanted else None
@@ -174,9 +177,9 @@ class Pairs:
         return found
 
     def batches(self) -> Iterator[pa.Table]:
-        """Read the chosen pairs: tables with the columns `reference` and `translation`, without nulls in these.
+        """Read the selected pairs as tables with the columns `reference` and `translation`, without nulls.
 
-        For `max_pairs` the data are read twice, first to count the pairs of which these are drawn.
+        With `max_pairs` the sources are read twice, the first time to count the pairs.
         """
         left, bound = self._selection.first_pairs, self._bound()
         seen = 0
@@ -195,7 +198,7 @@ class Pairs:
                 return
 
     def _bound(self) -> int | None:
-        """The lottery bound of `draw_bound` for the selected pairs; None for all of them."""
+        """Return the lottery number up to which pairs are sampled (see `draw_bound`); None if all are used."""
         if self._selection.max_pairs is None:
             return None
         if self._total is None:
@@ -203,11 +206,11 @@ class Pairs:
         return draw_bound(self._total, self._selection.max_pairs, self._seed)
 
     def _chosen(self) -> Iterator[pa.Table]:
-        """Read the paraphrases inside all ranges and without excluded sentences; count the others."""
+        """Read the paraphrases that are inside all ranges and have no unwanted sentence, and count the others."""
         self._forget_counts()
         for table in self._tables():
             for side in SIDES:
-                # Files hold text as several types, of which Arrow compares only equal ones.
+                # Files may hold text in several types, and Arrow compares only texts of the same type.
                 table = table.set_column(table.column_names.index(side), side, table[side].cast(pa.string()))
             table = self._without(OUTSIDE, pc.invert(in_ranges(table, self._selection.ranges)), table)
             table = self._without(WITHOUT_TEXT, pc.or_(*(table[side].is_null() for side in SIDES)), table)
@@ -222,12 +225,12 @@ class Pairs:
             yield table
 
     def _without(self, reason: str, rows: pa.ChunkedArray, table: pa.Table) -> pa.Table:
-        """Leave out the marked rows [pair], and count them."""
+        """Return a table without the marked rows [pair], which are counted under `reason`."""
         self._left_out[reason] += int(np.count_nonzero(rows))
         return table.filter(pc.invert(rows))
 
     def _tables(self) -> Iterator[pa.Table]:
-        """Read the rows of all sources, and count those that cannot be used."""
+        """Read the usable rows of all sources, and count the others by reason."""
         for source in self._sources:
             report = Report()
             try:
@@ -235,12 +238,12 @@ class Pairs:
                     self.read += table.num_rows
                     yield table
             finally:
-                # Also when the caller has enough pairs and stops.
+                # This also happens when the caller has enough pairs and stops.
                 for reason, count in report.dropped.items():
                     self._left_out[f"dropped as {reason}"] += count
                     self.read += count
 
 
 def plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Reduce sentences [sentence] to their letters and digits in lower case, in words."""
+    """Reduce sentences [sentence], string, to their letters and digits in lower case, with one blank between words."""
     return pc.utf8_trim_whitespace(letters(column, " "))

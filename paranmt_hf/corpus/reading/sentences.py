@@ -1,4 +1,4 @@
-"""Sentences of text files, tables, corpora and datasets on the Hub."""
+"""Sentences read from text files, files with columns, corpora and datasets on the Hub."""
 
 from __future__ import annotations
 
@@ -22,19 +22,22 @@ from paranmt_hf.hub.client import split_revision
 from paranmt_hf.util.files import check_regular, source_name
 from paranmt_hf.util.wording import counted
 
-SENTENCE = "sentence"  # The column of the readers made here
-TRANSLATION = "translation"  # Next to it: what a teacher reads in place of the sentence
+SENTENCE = "sentence"  # Name of the column of sentences in the readers of this module
+TRANSLATION = "translation"  # Name of the column with translations, which a teacher reads in place of the sentences
 
 
 def open_sentences(path: str | Path, column: str | None = None, option: str = "column") -> Reader:
-    """Open the sentences of one corpus, to be read as the column `sentence`.
+    """Open the sentences of one source, which are read as the column `sentence`.
 
     Args:
         path: A text file, a file of any format with columns (docs/formats.md), a folder of `Dataset.save_to_disk`, or
             the folder of a corpus.
-        column: Of a file with columns, by its name or number, unless it has one column of text; of a corpus
-            `reference` (default) or `translation`.
+        column: Name or number of the column in a file with columns, which may be left out if only one has text; in a
+            corpus `reference` (default) or `translation`.
         option: Name of the option for the column, in errors.
+
+    Raises:
+        InputError: If the source or the column does not exist, or the user must name the column.
     """
     path = Path(path).expanduser()
     (reader,) = _of_path(path, None if column is None else [column], option, sides=SIDES[:1])
@@ -46,25 +49,29 @@ def open_sentences(path: str | Path, column: str | None = None, option: str = "c
 
 
 def all_lines(sentences: Reader) -> Iterator[pa.Array]:
-    """Read every sentence at its position: a null of Parquet as an empty one, and null if it is not UTF-8."""
+    """Read all sentences, so that each keeps its position: nulls as empty texts, texts that are not UTF-8 as null."""
     for piece in sentences.pieces():
         column = piece.columns[0]
         yield normalise(decode(column.fill_null(pa.scalar("", column.type))))
 
 
 class SentenceSources:
-    """Sentences of one or more corpora; can be read repeatedly.
+    """Sentences of one or more sources, which can be read repeatedly.
 
     Attributes:
         names: Names of the sources, without folders.
         datasets: Ids of datasets on the Hub among the sources.
 
     Args:
-        sources: Sources of `open_sentences`, or datasets on the Hub, by id, which `@` and a revision may follow.
-        columns: Columns of tables, corpora and datasets, read one after the other; by default both sides of pairs, and
-            the one column of text of other tables.
-        translations: Files that translate the sources line by line; of a table they are the column `translation` next
-            to `sentence`.
+        sources: Sources of `open_sentences`, or ids of datasets on the Hub, which `@` and a revision may follow.
+        columns: Columns of files, corpora and datasets, which are read one after the other. By default these are both
+            sides of pairs, and in other files the only column of text.
+        translations: For each source a text file that translates it line by line. In files with columns, translations
+            are the column `translation` next to `sentence`.
+        option: Name of the option for the columns, in errors; None if there is none.
+
+    Raises:
+        InputError: If a source or column does not exist, or the user must name a column.
     """
 
     def __init__(
@@ -115,27 +122,40 @@ class SentenceSources:
 
     @property
     def translated(self) -> bool:
-        """Whether some sentences have a translation."""
+        """Whether any sentences have translations."""
         return any(TRANSLATION in reader.columns for reader in self._readers)
 
     def batches(self, report: Report) -> Iterator[pa.Array]:
-        """Read the sentences [sentence], source after source; unusable ones are counted and left out."""
+        """Read the usable sentences [sentence], source after source; the report counts the others."""
         for reader in self._readers:
             for batch in reader.batches(report):
                 yield batch[SENTENCE]
 
     def rows(self, report: Report) -> Iterator[pa.Table]:
-        """Read the sentences as `batches` does, next to their translations, or themselves if they have none."""
+        """Read the usable sentences as `batches` does, next to their translations.
+
+        The translation of a source without any is the sentence itself.
+        """
         for reader in self._readers:
-            read = TRANSLATION if TRANSLATION in reader.columns else SENTENCE
+            column = TRANSLATION if TRANSLATION in reader.columns else SENTENCE
             for batch in reader.batches(report):
-                yield pa.table({SENTENCE: batch[SENTENCE], TRANSLATION: batch[read]})
+                yield pa.table({SENTENCE: batch[SENTENCE], TRANSLATION: batch[column]})
 
 
 def _of_path(
     path: Path, columns: Sequence[str] | None, option: str | None, *, sides: Sequence[str] = SIDES
 ) -> list[Reader]:
-    """Open the sentences of a file or a folder, of pairs those of some `sides`; `option` is what names `columns`."""
+    """Open the sentences of a file or a folder.
+
+    Args:
+        path: The file or folder.
+        columns: Columns that the user names; None for the default ones.
+        option: Name of the option for the columns, in errors; None if there is none.
+        sides: Sides of pairs that are read by default.
+
+    Returns:
+        A reader for each column, whose sentences are the column `sentence`.
+    """
     check_regular(path)
     if path.is_dir() and not is_saved_dataset(path):
         files = checked_files(path)
@@ -158,7 +178,7 @@ def _of_path(
 
 
 def _of_hub(source: str, columns: Sequence[str] | None, option: str | None) -> Sequence[Reader]:
-    """Open the sentences of a corpus or another dataset on the Hub."""
+    """Open the sentences of a corpus or another dataset on the Hub; see `_of_path`."""
     name, revision = split_revision(source)
     if (found := fetch_release(name, revision)) is not None:
         return [TableFiles(found.files, {SENTENCE: column}) for column in columns or SIDES]

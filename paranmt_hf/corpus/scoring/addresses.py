@@ -1,8 +1,7 @@
 """Addresses in sentences: of web pages and of e-mail.
 
-Equal are addresses that lead to one place: case, `http://` and `https://`, `www.`, a slash at the end, and brackets
-and punctuation around them do not count. Digits in an address do not count as a number, nor its words
-as a name.
+Two addresses are equal if they lead to the same place: case, `http://` and `https://`, `www.`, a slash at the end, and
+brackets and punctuation around them do not matter. Digits in an address are no number, and its words no names.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 
 from paranmt_hf.corpus.scoring.items import Statement
 
-# Without `http://` or `www.`, only a name that ends as most sites do is one: `no.They` and `U.S.` are none.
+# Text without `http://` or `www.` is an address only if it ends like most sites: `no.They` and `U.S.` are none.
 _DOMAINS = "com|org|net|edu|gov|info|biz|io|eu|uk|de|fr|es|pl|cz|sk|nl|ru|ua|cn|jp|br|ca|au|ch|se|dk|fi|hu|ro|gr|tr"
 ADDRESS = re.compile(
     rf"""(?:mailto:)?[\w.+%-]{{1,64}}@[\w-]+(?:\.[\w-]+)+
@@ -23,12 +22,12 @@ _SCHEME = re.compile(r"(?:mailto:|\w+://)?(?:www\.)?", re.IGNORECASE)
 
 
 def has_address(chunk: str) -> bool:
-    """Whether a chunk between blanks holds an address."""
+    """Whether a chunk, the text between two blanks, contains an address."""
     return ("." in chunk[1:-1] or "://" in chunk) and ADDRESS.search(chunk) is not None
 
 
 def addresses_in(chunk: str) -> Statement:
-    """Read a chunk between blanks.
+    """Read the addresses in a chunk, the text between two blanks.
 
     >>> addresses_in("(see:https://www.Example.com/a/).").claims
     (('example.com/a',),)

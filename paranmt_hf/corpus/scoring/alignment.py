@@ -1,9 +1,9 @@
-"""Whether the two sides of a corpus belong together: sections of a bitext where one side is shifted.
+"""Whether the two sides of a corpus belong together: finds sections of a bitext in which one side is shifted.
 
-Scores are cut into sections of equal means by cumulative sums (Page 1954), one cut after the other. In each section
-references are compared with the translations of the lines around: where they share more with those of other lines, one
-side is shifted. This needs no threshold of a score, which differs between encoders, and a translator that does badly
-in a section gives no alarm. A section of less than 20 rows, or 1 % of all, is not found.
+The scores are cut into sections of equal means by cumulative sums (Page 1954), one cut after the other. In each
+section the references are compared with the translations of the lines around; if they share more with those of other
+lines, one side is shifted. This needs no threshold for scores, which would differ between encoders, and there is no
+alarm if a translator merely does badly in a section. Sections shorter than 20 rows, or 1 % of all, are not found.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.util.wording import counted
 
-WARNING = "the two sides do not belong together in lines"  # How each warning begins
-LEAST_ROWS = 20  # The shortest section that is found
-LARGEST_SHIFT = 10  # Lines that one side may be shifted by
+WARNING = "the two sides do not belong together in lines"  # The beginning of each warning
+LEAST_ROWS = 20  # Length of the shortest section that is found
+LARGEST_SHIFT = 10  # Largest number of lines by which one side may be shifted
 ALIGNED = 0  # The shift of a section whose sides belong together
-BLOCK = 2**20  # Scores that are worked on at once
+BLOCK = 2**20  # Number of scores that are worked on at once
 
 
 @dataclass(frozen=True)
 class Misaligned:
-    """A section whose sides do not belong together."""
+    """A section of a corpus whose sides do not belong together."""
 
     first: int  # Its first line, from 1
     last: int  # Its last line
     shift: int | None  # Line `i` of the reference belongs to line `i + shift` of the other side; None if unknown
     score: float  # Mean paraphrase score of the section
-    others: float | None  # Mean of all other rows; None if there are none
+    others: float | None  # Mean score of the sections whose sides belong together; None if there are none
 
     def describe(self) -> str:
-        """Describe the section in a sentence, with what to do."""
+        """Describe the section in one sentence, with its probable cause."""
         elsewhere = "" if self.others is None else f", and {self.others:.2f} elsewhere"
         if self.shift is None:
             found = (
@@ -54,7 +54,11 @@ class Misaligned:
 
 
 def alignment_warnings(files: Sequence[Path]) -> list[str]:
-    """Warnings on the sections of a corpus, in Parquet files in order, whose sides do not belong together."""
+    """Return warnings about the sections of a corpus whose sides do not belong together, for at most three of them.
+
+    Args:
+        files: Parquet files of the corpus, in order.
+    """
     found = misaligned_sections(files)
     warnings = [section.describe() for section in found[:3]]
     if len(found) > 3:
@@ -63,7 +67,13 @@ def alignment_warnings(files: Sequence[Path]) -> list[str]:
 
 
 def misaligned_sections(files: Sequence[Path]) -> list[Misaligned]:
-    """Find the sections of a corpus whose sides do not belong together; of several hypotheses the first counts."""
+    """Find the sections of a corpus whose sides do not belong together.
+
+    If sentences have several hypotheses, only the first is looked at.
+
+    Args:
+        files: Parquet files of the corpus, in order.
+    """
     lines = _Lines(files)
     scores = lines.scores
     if len(scores) < LEAST_ROWS:
@@ -76,7 +86,7 @@ def misaligned_sections(files: Sequence[Path]) -> list[Misaligned]:
     for shift, sections in groupby(range(len(shifts)), key=shifts.__getitem__):
         if shift == ALIGNED:
             continue
-        # Sections next to each other with the same shift are one.
+        # Neighbouring sections with the same shift are one section.
         joined = list(sections)
         start, stop = bounds[joined[0]], bounds[joined[-1] + 1]
         first, last = lines.number(start), lines.number(stop - 1)
@@ -85,7 +95,7 @@ def misaligned_sections(files: Sequence[Path]) -> list[Misaligned]:
 
 
 class _Lines:
-    """The lines of a corpus, in Parquet files in order; of several hypotheses the first."""
+    """The lines of a corpus in Parquet files; if sentences have several hypotheses, only the first."""
 
     def __init__(self, files: Sequence[Path]) -> None:
         self._files = files
@@ -95,13 +105,14 @@ class _Lines:
 
     @staticmethod
     def _read(file: Path, columns: Sequence[str]) -> pa.Table:
+        """Read columns of one file, without rows of other hypotheses than the first."""
         if "rank" not in pq.read_schema(file).names:
             return pq.read_table(file, columns=columns)
         table = pq.read_table(file, columns=[*columns, "rank"])
         return table.filter(pc.equal(table["rank"], 1))
 
     def read(self, start: int, stop: int, columns: Sequence[str]) -> pa.Table:
-        """Read some lines."""
+        """Read columns of the lines from `start` up to `stop`."""
         tables = []
         for file, first, end in zip(self._files, self._starts[:-1], self._starts[1:], strict=True):
             if first < stop and end > start:
@@ -110,26 +121,33 @@ class _Lines:
         return pa.concat_tables(tables)
 
     def number(self, row: int) -> int:
-        """The line of the input that a row is from, from 1."""
+        """Return the number of the input line, from 1, that a row comes from."""
         return int(self.read(row, row + 1, ["id"])["id"][0].as_py()) + 1
 
 
 def _shift_of(lines: _Lines, bounds: Sequence[int], index: int) -> int | None:
-    """By how many lines a section is shifted, `ALIGNED` if its sides belong together, None if it is something else."""
+    """Find by how many lines a section is shifted.
+
+    Returns:
+        The shift, `ALIGNED` if the sides belong together, or None if they do not, but no shift explains it.
+    """
     start, stop = bounds[index], bounds[index + 1]
-    # Of a long section 200 rows are compared with their neighbours.
+    # In a long section, the 200 rows in its middle are compared with their neighbours.
     middle = max(start, (start + stop - 200) // 2)
     overlaps = _overlaps(lines, middle, min(stop, middle + 200))
-    own, best = overlaps[LARGEST_SHIFT], int(np.argmax(overlaps))
-    # What real pairs share with the right translation is at least 0.2, and 1.5 times that with another line.
+    unshifted, best = overlaps[LARGEST_SHIFT], int(np.argmax(overlaps))
+    # Real pairs share at least 0.2 with the right translation, and 1.5 times as much as with that of another line.
     usual = 1.5 * float(np.median(overlaps))
-    if overlaps[best] >= max(0.2, 1.5 * own, usual):
+    if overlaps[best] >= max(0.2, 1.5 * unshifted, usual):
         return best - LARGEST_SHIFT
-    return None if own < usual and _has_fallen(lines.scores, bounds, index) else ALIGNED
+    return None if unshifted < usual and _has_fallen(lines.scores, bounds, index) else ALIGNED
 
 
 def _overlaps(lines: _Lines, start: int, stop: int) -> np.ndarray:
-    """Share of character trigrams that references have in common with translations [shift], from the most negative."""
+    """Return what references share with the translations of other lines, for each shift from -`LARGEST_SHIFT` [shift].
+
+    It is the mean Dice coefficient of their character trigrams, over the lines from `start` up to `stop`.
+    """
     first, last = max(0, start - LARGEST_SHIFT), min(len(lines.scores), stop + LARGEST_SHIFT)
     table = lines.read(first, last, ["reference", "translation"])
     references = [_trigrams(text) for text in table["reference"].to_pylist()]
@@ -146,12 +164,13 @@ def _overlaps(lines: _Lines, start: int, stop: int) -> np.ndarray:
 
 
 def _trigrams(text: str) -> set[str]:
+    """Return the character trigrams of a text in lower case."""
     padded = f" {text.lower()} "
     return {padded[start : start + 3] for start in range(len(padded) - 2)}
 
 
 def cut_into_sections(scores: np.ndarray) -> list[int]:
-    """Cut scores [row] into sections of about equal means; returns the bounds of the sections."""
+    """Cut scores [row] into sections of about equal means, and return the bounds of the sections."""
     least = max(LEAST_ROWS, int(0.01 * len(scores)))
     bounds = [0, len(scores)]
     waiting = [(0, len(scores))]
@@ -165,7 +184,15 @@ def cut_into_sections(scores: np.ndarray) -> list[int]:
 
 
 def _best_cut(scores: np.ndarray, least: int) -> int | None:
-    """The row where the means before and after differ most; None if by less than four standard errors."""
+    """Find the row where the means before and after it differ most.
+
+    Args:
+        scores: Scores [row].
+        least: Number of rows that there must be on either side.
+
+    Returns:
+        The row, or None if the means differ by less than four standard errors, or there are too few rows.
+    """
     rows = len(scores)
     if rows < 2 * least:
         return None
@@ -183,7 +210,7 @@ def _best_cut(scores: np.ndarray, least: int) -> int | None:
 
 
 def _variance(scores: np.ndarray) -> float:
-    """Variance of scores [row], in blocks, because a copy in float64 is large."""
+    """Return the variance of scores [row], computed in blocks, because a copy in float64 would be large."""
     mean = float(scores.mean(dtype=np.float64))
     squares = 0.0
     for start in range(0, len(scores), BLOCK):
@@ -192,7 +219,7 @@ def _variance(scores: np.ndarray) -> float:
 
 
 def _has_fallen(scores: np.ndarray, bounds: Sequence[int], index: int) -> bool:
-    """Whether the scores of a section are below those of a neighbour by two standard deviations."""
+    """Whether the mean score of a section is more than two standard deviations below that of a neighbour."""
     sections = np.split(scores, bounds[1:-1])
     section = sections[index]
     for neighbour in (*sections[max(0, index - 1) : index], *sections[index + 1 : index + 2]):

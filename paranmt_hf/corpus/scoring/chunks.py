@@ -1,4 +1,4 @@
-"""Sentences split at blanks, each chunk with marks that say what it may be a part of."""
+"""Sentences cut at blanks into chunks, with flags that say what each chunk may be a part of."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from paranmt_hf.corpus.scoring.items import Lists
 
-# Marks of a chunk: of numbers, of negations, of names, and of addresses.
+# Flags of a chunk for numbers (see `number_bits`), negations (`negation_bits`), names (`name_bits`) and addresses.
 NUMBER, SCALE, AND, PER, CENT, HALF_DAY, HALF, A, PART = (1 << bit for bit in range(9))
 NEGATES, CONFIRMS, IS_NOT, IS_NO, TAKES_NOT, TAKES_NO, IS_OR, NEGATIVE, DEGREE, TURNS = (1 << b for b in range(9, 19))
 CAPITAL, LETTERS, ENDS, OPENS, TAIL, PLAIN = (1 << bit for bit in range(19, 25))
@@ -19,46 +19,52 @@ ADDRESS = 1 << 25
 
 @dataclass(frozen=True)
 class Chunks:
-    """Sentences split at blanks."""
+    """Sentences cut at blanks."""
 
-    texts: pa.DictionaryArray  # The chunks [chunk], sentence after sentence, as a dictionary column
-    bounds: np.ndarray  # Bounds [sentence + 1]: sentence `i` has the chunks from `bounds[i]` to `bounds[i + 1]`
-    flags: np.ndarray  # Bits for numbers, negations, names and addresses of each chunk [chunk]
-    keys: Lists  # Keys of names that each chunk confirms [chunk]
+    texts: pa.DictionaryArray  # The chunks [chunk] of all sentences, one sentence after the other
+    bounds: np.ndarray  # Sentence `i` has the chunks from `bounds[i]` up to `bounds[i + 1]` [sentence + 1]
+    flags: np.ndarray  # Flags of each chunk [chunk], as bits
+    keys: Lists  # Numbers of the keys of names that each chunk confirms [chunk]
 
     def has(self, *bits: int) -> np.ndarray:
-        """Mark the chunks [chunk] with any of some flags."""
+        """Mark the chunks [chunk] that have any of some flags."""
         return self.flags & sum(bits) != 0
 
     @property
     def begins(self) -> np.ndarray:
-        """Mark the chunks [chunk] that are the first of a sentence."""
+        """A mask of the chunks [chunk] that are the first of their sentence."""
         marks = np.zeros(len(self.flags) + 1, bool)
         marks[self.bounds[:-1]] = True
         return marks[:-1]
 
     def before(self, marks: np.ndarray) -> np.ndarray:
-        """Mark the chunks [chunk] whose neighbour on the left, in the same sentence, is marked."""
+        """Mark the chunks [chunk] whose left neighbour, in the same sentence, is marked."""
         moved = np.zeros_like(marks)
         moved[1:] = marks[:-1]
         return moved & ~self.begins
 
     def after(self, marks: np.ndarray) -> np.ndarray:
-        """Mark the chunks [chunk] whose neighbour on the right, in the same sentence, is marked."""
+        """Mark the chunks [chunk] whose right neighbour, in the same sentence, is marked."""
         moved = np.zeros_like(marks)
         moved[:-1] = (marks & ~self.begins)[1:]
         return moved
 
     def count(self, marks: np.ndarray) -> np.ndarray:
-        """Count the marked chunks of each sentence [sentence]."""
+        """Count the marked chunks in each sentence [sentence]."""
         sums = np.concatenate([[0], np.cumsum(marks)])
         return sums[self.bounds[1:]] - sums[self.bounds[:-1]]
 
     def runs(self, inside: np.ndarray, breaks: np.ndarray, special: np.ndarray) -> tuple[pa.Array, np.ndarray]:
-        """Join neighbouring chunks that are `inside` [chunk] into runs [run], with blanks between them.
+        """Join neighbouring chunks into runs, with blanks between them.
 
-        A chunk that `breaks` begins a new run though its left neighbour is in one; a `special` chunk gets a blank
-        before the run that it begins. Also returns the bounds of each sentence in the runs [sentence + 1].
+        Args:
+            inside: Mask [chunk] of the chunks that are joined.
+            breaks: Mask [chunk] of those that begin a new run even if the left neighbour is joined.
+            special: Mask [chunk]; a run that begins with such a chunk gets a blank before it.
+
+        Returns:
+            The runs [run], and their bounds: sentence `i` has the runs from `bounds[i]` up to `bounds[i + 1]`
+            [sentence + 1].
         """
         chosen = np.flatnonzero(inside)
         starts = inside & (breaks | ~self.before(inside))

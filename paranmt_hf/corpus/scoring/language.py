@@ -1,8 +1,8 @@
-"""Which language a sentence is in: the models of `py3langid` and of `lingua`, over whole columns.
+"""Which language a sentence is in, by the models of `py3langid` or `lingua`, over whole columns.
 
 `py3langid` (Lui & Baldwin 2012, langid.py) walks an automaton over the bytes of a text, counts the features that it
-meets and gives them to a naive Bayes classifier. Its own loop takes one text at a time; here all sentences of a batch
-walk together, thirteen times as fast. Labels and probabilities are the same.
+meets, and gives the counts to a naive Bayes classifier. Its own loop takes one text at a time; here all sentences of a
+batch are walked together, which is thirteen times as fast. Labels and probabilities are the same.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from paranmt_hf.util.optional import require
 
 Detector = Literal["langid", "lingua"]
 PACKAGES: dict[Detector, str] = {"langid": "py3langid", "lingua": "lingua-language-detector"}
-TOGETHER = 4_096  # Sentences that walk together
-# Languages with many speakers or much text for translation; those left out are mostly ones that English fragments and
-# names are taken for (Nigerian Pidgin, Walloon, Swazi).
+TOGETHER = 4_096  # Number of sentences that are walked together
+# Languages with many speakers or much text for translation. Most others are left out because English fragments and
+# names are mistaken for them (Nigerian Pidgin, Walloon, Swazi).
 LANGUAGES = (
     "ar", "bg", "bn", "ca", "cs", "da", "de", "el", "en", "es", "et", "eu", "fa", "fi", "fr", "ga", "he", "hi", "hr",
     "hu", "id", "is", "it", "ja", "ko", "lt", "lv", "mk", "ms", "nl", "no", "pl", "pt", "ro", "ru", "sk", "sl", "sq",
@@ -42,23 +42,29 @@ class LanguageConfig:
 
     language: str = "en"  # ISO 639-1 code
     detector: Detector = "langid"  # Package that identifies languages
-    # Codes of the languages to choose from; the wanted one is always among them
+    # Codes of the languages to choose from; the wanted one is always added
     candidates: tuple[str, ...] = LANGUAGES
-    probability: float = 0.02  # A sentence is of another language if the wanted one has less than this probability
-    letters: int = 20  # A sentence of fewer letters is too short to identify, and counts as in the wanted language
+    probability: float = 0.02  # A sentence with a smaller probability of the wanted language is in another one
+    letters: int = 20  # A sentence with fewer letters is too short to identify, and counts as in the wanted language
 
 
 def build_model(config: LanguageConfig) -> Langid | Lingua:
-    """Load a detector."""
+    """Load the detector of the settings."""
     if config.detector == "langid":
         return Langid(config.language, config.candidates)
     return Lingua(config.language, config.candidates)
 
 
 def in_language(sentences: pa.Array, model: Langid | Lingua, config: LanguageConfig) -> tuple[np.ndarray, np.ndarray]:
-    """Mark the sentences [sentence], none null, of the language or too short, with its probability [sentence].
+    """Find the sentences that are in the wanted language, or too short to tell; each distinct one is looked at once.
 
-    Each distinct sentence is looked at once; the probability of a short one is NaN.
+    Args:
+        sentences: The sentences [sentence], string, none null.
+        model: The detector.
+        config: What counts as a sentence of the language.
+
+    Returns:
+        A mask [sentence], and the probability of the language [sentence], NaN for a sentence that is too short.
     """
     encoded = sentences.dictionary_encode()
     distinct = encoded.dictionary
@@ -71,9 +77,9 @@ def in_language(sentences: pa.Array, model: Langid | Lingua, config: LanguageCon
 
 
 class InLanguage(Filter):
-    """Drops rows with a side in another language.
+    """Drops rows with a side that is in another language.
 
-    The number of a verdict is the lower probability of the language among the two sides.
+    The number of a verdict is the smaller of the probabilities of the language for the two sides.
     """
 
     def __init__(self, config: LanguageConfig) -> None:
@@ -98,7 +104,18 @@ class InLanguage(Filter):
 
 
 class Langid:
-    """The model of `py3langid` over columns, which chooses between all languages that it knows, or `candidates`."""
+    """The model of `py3langid`, over columns.
+
+    Args:
+        language: Code of the wanted language.
+        candidates: Codes of the languages to choose from; empty for all that the model knows.
+
+    Attributes:
+        labels: Codes of the languages, in the order of `distribution`.
+
+    Raises:
+        InputError: If the model does not know a language.
+    """
 
     def __init__(self, language: str, candidates: Sequence[str] = ()) -> None:
         model = _langid()
@@ -109,7 +126,7 @@ class Langid:
             )
         model.set_languages({language, *candidates} if candidates else None)
         self.labels: list[str] = model.labels
-        # Two columns of one label are a language in two scripts.
+        # The model may have several columns with the same label: one language in several scripts.
         self._label_of = np.array([self.labels.index(label) for label in model.nb_classes])
         self._weights, self._prior = np.asarray(model.nb_ptc, np.float32), np.asarray(model.nb_pc, np.float32)
         self._row_of = np.asarray(model.tk_row, np.int32) << 8
@@ -118,11 +135,14 @@ class Langid:
         self._wanted = self.labels.index(language)
 
     def probabilities(self, sentences: pa.Array) -> np.ndarray:
-        """Probability of the language [sentence], float32."""
+        """Return the probability of the wanted language [sentence], float32."""
         return self.distribution(sentences)[:, self._wanted]
 
     def distribution(self, sentences: pa.Array) -> np.ndarray:
-        """Probability [sentence, language], float32, of each of `labels` for sentences without nulls."""
+        """Return the probability of each language in `labels` [sentence, language], float32.
+
+        The sentences must not be null.
+        """
         found = np.zeros((len(sentences), len(self.labels)), np.float32)
         for start in range(0, len(sentences), TOGETHER):
             text, offsets = text_bytes(_prepared(sentences.slice(start, TOGETHER)))
@@ -135,24 +155,33 @@ class Langid:
         return found
 
     def _scores(self, text: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-        """Scores [sentence, column] of the naive Bayes classifier."""
+        """Return the scores of the naive Bayes classifier [sentence, column]."""
         from scipy.sparse import coo_array
 
         lengths = np.diff(offsets)
         owners, features = self._walk(text, offsets[:-1], lengths)
         ones = np.ones(len(owners), np.float32)
-        # Matches of one feature in one sentence are added up.
+        # Several matches of a feature in a sentence are added up here.
         counts = coo_array((ones, (owners, features)), shape=(len(lengths), len(self._weights))).tocsr()
         counts.data = np.log1p(counts.data)
         scores = counts @ self._weights + self._prior
-        # A text without features has no scores at all, not even those of the prior.
+        # A text without features has the score 0 for all languages, without the prior.
         scores[np.diff(counts.indptr) == 0] = 0
-        # Lengths temper the scores, so that probabilities mean the same for short and for long texts.
+        # Dividing by the root of the length makes probabilities comparable for short and long texts.
         return scores / np.sqrt(np.maximum(lengths, 1)).astype(np.float32)[:, None]
 
     def _walk(self, text: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Run the automaton over all sentences at once: the sentence and the feature of each match [match]."""
-        # The longest first: those that still have bytes are always the first ones.
+        """Run the automaton over all sentences at once.
+
+        Args:
+            text: Bytes of all sentences.
+            starts: Where each sentence begins in `text` [sentence].
+            lengths: Number of bytes of each sentence [sentence].
+
+        Returns:
+            For each match [match] the index of the sentence, and the feature.
+        """
+        # The longest sentences come first, so those that still have bytes are always at the front.
         order = np.argsort(-lengths, kind="stable")
         active = np.searchsorted(-lengths[order], -np.arange(int(lengths.max(initial=0))), side="left")
         positions = starts[order]
@@ -171,6 +200,7 @@ class Langid:
 
 @cache
 def _langid() -> Any:  # noqa: ANN401 - py3langid's LanguageIdentifier, which takes a second to load
+    """Load the model of py3langid, which takes a second; only once."""
     require("py3langid", "select")
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
@@ -178,7 +208,7 @@ def _langid() -> Any:  # noqa: ANN401 - py3langid's LanguageIdentifier, which ta
 
 
 def _prepared(sentences: pa.Array) -> pa.Array:
-    """Preprocess as py3langid does: sentences all in capitals become lower case, everything NFC."""
+    """Prepare sentences as py3langid does: those all in capitals become lower case, and all are converted to NFC."""
     capitals = pc.utf8_is_upper(sentences)
     plain = composed(sentences)
     if not pc.any(capitals).as_py():
@@ -188,11 +218,19 @@ def _prepared(sentences: pa.Array) -> pa.Array:
 
 
 class Lingua:
-    """The model of `lingua`, which reads sentences one by one: better on short text, and much slower."""
+    """The model of `lingua`, which reads sentences one by one; it is better on short text, and much slower.
+
+    Args:
+        language: Code of the wanted language.
+        candidates: Codes of the languages to choose from; empty for all that the model knows.
+
+    Raises:
+        InputError: If the model does not know a language, or there is only one to choose from.
+    """
 
     def __init__(self, language: str, candidates: Sequence[str] = ()) -> None:
         lingua: Any = require("lingua", "lingua")
-        # lingua has the two Norwegian languages by name, not the code for both.
+        # lingua knows the two written forms of Norwegian, not the code `no` for both.
         known = {item.iso_code_639_1.name.lower(): item for item in lingua.Language.all()}
         wanted = {"nb" if code == "no" else code for code in (language, *(candidates or known))}
         if unknown := sorted(wanted - set(known)):
@@ -204,6 +242,6 @@ class Lingua:
         self._language = known["nb" if language == "no" else language]
 
     def probabilities(self, sentences: pa.Array) -> np.ndarray:
-        """Probability of the language [sentence], float32."""
+        """Return the probability of the wanted language [sentence], float32."""
         values = self._detector.compute_language_confidence_in_parallel(sentences.to_pylist(), self._language)
         return np.asarray(values, np.float32)

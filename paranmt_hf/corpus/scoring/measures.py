@@ -1,7 +1,7 @@
-"""Units of measure, fractions and multiples: what a number counts, and words for a part or a multiple.
+"""Units of measure, fractions and multiples, and the words for them.
 
-A unit after a number, a fraction, a multiple and a half of the day are claims only against another one of their
-dimension: "80 kilograms" and "80 pounds" differ, "80 kilograms" and "80" do not.
+A unit after a number, a fraction, a multiple and a half of the day are claims that count only against another one of
+the same dimension: "80 kilograms" and "80 pounds" differ, "80 kilograms" and "80" do not.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from paranmt_hf.corpus.scoring.items import condition
 
 @dataclass(frozen=True)
 class Measure:
-    """A unit of measure."""
+    """A unit of measure that a word stands for."""
 
-    units: tuple[str, ...]  # What it may be: a pound is a mass or money
-    dimensions: tuple[str, ...]  # What it measures
-    base: str  # A unit of which it is a multiple; equal quantities in it are equal
-    factor: Fraction  # How many of the base it is
+    units: tuple[str, ...]  # Keys of the units that the word may mean; a pound is a mass or money
+    dimensions: tuple[str, ...]  # What these units measure, such as "mass"
+    base: str  # The unit into which quantities are converted to compare them
+    factor: Fraction  # Number of base units in one unit
 
     def quantity(self, value: Fraction) -> str:
-        """Key of a quantity of this unit, the same for `1.5 years` and `18 months`."""
+        """Return the key of `value` of these units; it is the same for 1.5 years and 18 months."""
         return f"{self.base} {value * self.factor}"
 
     def claim(self, *others: str) -> tuple[str, ...]:
-        """The claim of this unit, which the keys `others` confirm too."""
+        """Return the claim that a text has this unit; the keys `others` confirm it too."""
         return (*self.units, *others, *map(condition, self.dimensions))
 
 
-# Dimension, unit, base, how many of the base, words.
+# Dimension, unit, base unit, number of base units in the unit, and the words for the unit.
 _TABLE = (
     ("mass", "kilogram", "milligram", 10**6, "kg kgs kilo kilos kilogram kilograms kilogramme kilogrammes"),
     ("mass", "gram", "milligram", 10**3, "g gram grams gramme grammes"),
@@ -92,11 +92,11 @@ MEASURES = {
 MEASURES |= dict.fromkeys(
     ("pound", "pounds"), Measure(("unit pound", "unit sterling"), ("mass", "money"), "ounce", Fraction(16))
 )
-# Abbreviations that are others in capitals, or letters of a name.
+# Abbreviations of units that mean something else in capitals, or are letters in names.
 LOWER_CASE = frozenset("g t l h m mi ft sec min ha oz mm".split())
 CURRENCIES = "$\u20ac\u00a3\u00a5"
 
-# Characters of fractions, their values, and other keys that say the same: a third is 33 percent.
+# For each character of a fraction its value, and other keys that confirm it: a third may be 33 percent.
 FRACTIONS = {
     "\u00bd": (Fraction(1, 2), "0.5 50 % half 2 6 30 t0:30"),
     "\u00bc": (Fraction(1, 4), "4 25 0.25 % 3 15"),
@@ -106,7 +106,7 @@ FRACTIONS = {
     "\u2155": (Fraction(1, 5), "5 20 0.2 % 12"),
     "\u2152": (Fraction(1, 10), "10 0.1 % 6"),
 }
-# Words that claim something only against others of their dimension.
+# Words whose claim counts only against other words of the same dimension: for each its dimension and its key.
 OPPOSED = {
     word: (dimension, key)
     for dimension, key, words in (

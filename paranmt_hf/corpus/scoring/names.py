@@ -1,13 +1,14 @@
 """Names in sentences.
 
-A name is a word with a capital letter that does not begin a sentence and is not a title, month or day. The other
-sentence confirms it by any word, capital or not, with the same first four letters, accents aside: `Russia` and
-`Russians`, `Praha` and `prahy`. The first word of a sentence is a name if it is none of the words that usually begin
-one (assets/meaning/openings.txt), and counts only if the other sentence begins with a name too. Acronyms are
-confirmed by capitalised words with these initials (`EU`, `European Union`) and the other way round, and some
-countries by the words for their people (`France`, `French`). A sentence more than half of whose words begin with a
-capital, and none in lower case but little ones (`of`, `the`), is a headline, whose capitals say nothing: it claims no
-names.
+- A name is a word with a capital letter that does not begin a sentence and is not a title, month or day.
+- The other sentence confirms it by any word, with or without a capital, that has the same first four letters, accents
+aside: `Russia` and `Russians`, `Praha` and `prahy`.
+- The first word of a sentence is a name if it is none of the words that usually begin one
+(assets/meaning/openings.txt). It counts only if the other sentence begins with a name too.
+- Acronyms are confirmed by capitalised words with these initials (`EU`, `European Union`), and the other way round.
+- Some countries are confirmed by the words for their people (`France`, `French`).
+- In a headline, capitals say nothing, so it claims no names. A sentence is a headline if more than half of its words
+begin with a capital, and only little words (`of`, `the`) are in lower case.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from paranmt_hf.corpus.scoring.chunks import CAPITAL, ENDS, LETTERS, OPENS, PLAI
 from paranmt_hf.corpus.scoring.items import Claim, Statement, condition
 from paranmt_hf.corpus.scoring.number_words import HUNDREDS, ORDINALS, ROMAN, SCALES, TENS, UNITS
 
-STEM = 4
+STEM = 4  # Words are equal names if so many first letters are the same
 # Capitalised words that are no names.
 NOT_NAMES = frozenset(
     "i i'm i've i'd i'll a an the this that these those he she it we you they his her its our your their my in on "
@@ -48,7 +49,7 @@ LITTLE = frozenset(
     "a an and as at but by de der for from in into la le nor of on or over per the to van vs von with".split()
 )
 TITLES = frozenset("mr mrs ms dr prof st gen col sen gov jr sr rev hon vs no u.s".split())
-# Words for one country or people that do not begin alike.
+# Key for words that mean one country or people but do not begin alike.
 PEOPLES = {
     word: f"country {country}"
     for country, words in {
@@ -98,11 +99,18 @@ ACRONYM = re.compile(r"(?:[A-Z]\.?){2,6}s?")
 
 
 def name_bits(chunk: str, words: list[str]) -> int:
-    """Flags for names of a chunk between blanks and its words (runs of letters).
+    """Return the flags for names of a chunk, the text between two blanks.
 
-    `CAPITAL`: a name unless it begins a sentence; `LETTERS`: it counts when capitals are counted; `ENDS`: a sentence
-    may begin after it; `OPENS`: it may begin one itself; `TAIL`: no name continues after it; `PLAIN`: a word that a
-    headline would not leave in lower case.
+    - `CAPITAL`: a name, unless it begins a sentence
+    - `LETTERS`: a word, which counts when the share of capitalised words is computed
+    - `ENDS`: a sentence may begin after it
+    - `OPENS`: a sentence may begin with it wherever it is, because of a sign before it
+    - `TAIL`: a name does not go on after it
+    - `PLAIN`: a word in lower case that a headline would not leave so
+
+    Args:
+        chunk: The text.
+        words: Its words, which are runs of letters.
     """
     if chunk.isalpha():
         return _word_bits(chunk) | (CAPITAL if _is_name(chunk, chunk) else 0)
@@ -122,18 +130,19 @@ def name_bits(chunk: str, words: list[str]) -> int:
 
 
 def _word_bits(word: str) -> int:
+    """Return the flags that the first word of a chunk gives."""
     return LETTERS | (PLAIN if word[0].islower() and word not in LITTLE else 0)
 
 
 def _is_name(first: str, core: str) -> bool:
-    """Whether a chunk is a name if it does not begin a sentence, by its first word and its text."""
+    """Whether a chunk is a name unless it begins a sentence, by its first word and its text without punctuation."""
     if not first[0].isupper() or (len(first) == 1 and "." not in core) or first in ROMAN:
         return False
     return core.lower().removesuffix("'s") not in NOT_NAMES
 
 
 def folded(word: str) -> str:
-    """Convert a word to lower case without accents."""
+    """Return a word in lower case and without accents."""
     if word.isascii():
         return word.lower()
     return "".join(
@@ -142,21 +151,22 @@ def folded(word: str) -> str:
 
 
 def name_keys(chunk: str, words: list[str]) -> list[str]:
-    """Keys that a chunk of these words confirms: those of each word, and of an acronym."""
+    """Return the keys that a chunk with these words confirms: those of each word, and of an acronym."""
     if chunk.isascii() and chunk.islower():
-        # Most chunks: nothing to fold, and no acronym.
+        # Most chunks need no folding and are no acronyms, so this case comes first.
         return [key for word in words for key in ((word[:STEM], PEOPLES[word]) if word in PEOPLES else (word[:STEM],))]
     found = [key for word in words for key in _keys(word)]
     return found + _acronym(chunk)
 
 
 def _keys(word: str) -> list[str]:
+    """Return the keys of a word: its first letters, and its country or people."""
     lower = folded(word)
     return [lower[:STEM], PEOPLES[lower]] if lower in PEOPLES else [lower[:STEM]]
 
 
 def _acronym(chunk: str) -> list[str]:
-    """Keys of an acronym; none for other chunks."""
+    """Return the keys of an acronym; empty for any other chunk."""
     if not chunk[1:2].isupper() and "." not in chunk:
         return []
     text = chunk.strip("\"'()[],;:!?-").removesuffix("'s")
@@ -167,6 +177,7 @@ def _acronym(chunk: str) -> list[str]:
 
 
 def _initials(letters: str) -> list[str]:
+    """Return the keys of a sequence of initials in lower case."""
     return [f"initials {letters}", *([PEOPLES[letters]] if letters in PEOPLES else [])]
 
 
@@ -174,7 +185,7 @@ def names_in(run: str) -> Statement:
     """Read a run of capitalised chunks.
 
     Args:
-        run: The chunks with blanks between them, a blank before them if the first one begins a sentence.
+        run: The chunks with blanks between them. A blank before them says that the first begins a sentence.
 
     >>> names_in(" Peter Smith").claims
     (('pete', 'initials ps', 'if opening'), ('smit', 'initials ps'))
@@ -201,6 +212,6 @@ def names_in(run: str) -> Statement:
 
 @cache
 def usual_openings() -> frozenset[str]:
-    """Words that begin sentences and are written in lower case elsewhere."""
+    """Return words that often begin sentences and are written in lower case elsewhere."""
     path = resources.files("paranmt_hf") / "assets" / "meaning" / "openings.txt"
     return frozenset(path.read_text(encoding="ascii").split())

@@ -1,8 +1,9 @@
-"""Negations in sentences.
+"""Negations in sentences, and the column `negation_mismatch`.
 
-A negation is a claim, as is every `n't`; the other sentence confirms it by a negation of any kind, also a weaker one:
-`hardly`, `unable`, `lack`, `refuse`, a word with `un-` or `-less`. `not only`, `no. 5`, `no doubt` and the like are
-not negations, nor is `or not`, nor are two negations of one word: `not bad`, `not so uncommon`, `not without`.
+Words such as `not` and `never`, and every `n't`, are claims. The other sentence confirms them by a negation of any
+kind, weaker ones included: `hardly`, `unable`, `lack`, `refuse`, a word with `un-` or `-less`. Not negations are `not
+only`, `no. 5`, `no doubt` and the like, `or not`, and two negations of one word: `not bad`, `not so uncommon`, `not
+without`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ NEGATIONS = frozenset(
     "not no never nobody nothing none nor neither nowhere cannot without cant dont doesnt didnt isnt arent wasnt "
     "werent wont wouldnt couldnt shouldnt hasnt havent hadnt aint".split()
 )
-# Words that confirm a negation but do not negate by themselves.
+# Words that confirm a negation of the other sentence but are no negations themselves.
 WEAKER = re.compile(
     r"""hardly|barely|scarcely|rarely|seldom|few|fewer|little|less|least|minus|nil|zero|only|until|unless|except\w*|instead
     |rather|any|anyone|anything|anybody|anymore|anywhere|lest|otherwise|difficult\w*|free|vain|gone|differ\w*
@@ -43,9 +44,11 @@ WEAKER = re.compile(
     |sta|tol|vul)\w*|dis[a-z]{3,}|mi[s][a-z]{4,}|non\w*|anti\w*|[a-z]{3,}less(?:ly|ness)?""",
     re.VERBOSE,
 )
-# After `not`, these take the negation away again; so do these after `no`, and `or` before `not`.
+# `not` before one of these is no negation; neither is `not` after `or`.
 AFTER_NOT = frozenset("only just merely simply solely least alone necessarily long far".split())
+# `no` before one of these is no negation.
 AFTER_NO = frozenset("doubt matter wonder less fewer sooner later question".split())
+# Negative words: `not` before one of them is no negation.
 UNDOES = re.compile(
     r"""bad|worse|worst|poor|wrong|false|hopeless|useless|without|rare|rarely
     |un(?!der|til|less|i[tqvfo]|cle)[a-z]{3,}|im(?:poss|mob|mat|perf|prob|prac|moral)\w+|il(?:leg|lic|log)\w+|irr\w+
@@ -66,11 +69,17 @@ NUMBER_AHEAD = re.compile(r"^\W*[0-9]")
 
 
 def negation_bits(chunk: str, words: list[str]) -> int:
-    """Flags for negations of a chunk between blanks and its words (runs of letters).
+    """Return the flags for negations of a chunk, the text between two blanks.
 
-    `NEGATES` is a negation, `CONFIRMS` any kind of it; `IS_NOT`, `IS_NO` and `IS_OR` are those words; `TAKES_NOT` and
-    `TAKES_NO` are what takes the negation away from a `not` or `no` before it. `TURNS` is `not` or `n't`, which
-    together with a `NEGATIVE` word, or with a word of `DEGREE` between them, negates nothing.
+    - `NEGATES`: a negation, which is a claim
+    - `CONFIRMS`: a negation of any kind, weaker ones included
+    - `IS_NOT`, `IS_NO`, `IS_OR`: one of these words
+    - `TAKES_NOT`, `TAKES_NO`: a `not` or `no` before this chunk is no negation
+    - `TURNS`: `not` or `n't`, which is no negation before a `NEGATIVE` word, or with `DEGREE` words between them
+
+    Args:
+        chunk: The text.
+        words: Its words, which are runs of letters.
     """
     if not words:
         return TAKES_NO if NUMBER_AHEAD.match(chunk) else 0
@@ -79,24 +88,34 @@ def negation_bits(chunk: str, words: list[str]) -> int:
     if word.endswith("n't"):
         return bits | NEGATES | CONFIRMS | TURNS
     if word in NEGATIONS:
-        # Doctors Without Borders: part of a name.
+        # `Without` in capitals is part of a name, such as Doctors Without Borders.
         return bits | CONFIRMS | (0 if chunk[0] == "W" else NEGATES)
     parts = (word,) if len(words) == 1 else [part.lower() for part in words]
     return bits | (CONFIRMS if any(part in NEGATIONS or WEAKER.fullmatch(part) for part in parts) else 0)
 
 
 def negation_mismatch(chunks: Chunks, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Count the negations [pair] that the other sentence does not confirm, both ways, of pairs by their places."""
-    taken = chunks.has(IS_NOT) & chunks.after(chunks.has(TAKES_NOT))
-    taken |= chunks.has(IS_NOT) & chunks.before(chunks.has(IS_OR))
-    taken |= chunks.has(IS_NO) & chunks.after(chunks.has(TAKES_NO))
+    """Count the negations of each sentence of a pair that the other does not confirm, both ways added up.
+
+    Args:
+        chunks: Sentences cut at blanks.
+        first: Index of the first sentence of each pair [pair].
+        second: Index of the second sentence of each pair [pair].
+
+    Returns:
+        Numbers of negations [pair].
+    """
+    undone = chunks.has(IS_NOT) & chunks.after(chunks.has(TAKES_NOT))
+    undone |= chunks.has(IS_NOT) & chunks.before(chunks.has(IS_OR))
+    undone |= chunks.has(IS_NO) & chunks.after(chunks.has(TAKES_NO))
     negative = chunks.has(NEGATIVE)
     ahead = negative
-    for _ in range(2):  # Up to two words of degree
+    # Up to two words of degree may be between `not` and the negative word.
+    for _ in range(2):
         ahead = negative | (chunks.has(DEGREE) & chunks.after(ahead))
     turned = chunks.has(TURNS) & chunks.after(ahead)
-    # Of `not without` both words negate.
-    taken |= turned | (negative & chunks.before(turned))
-    claims = chunks.count(chunks.has(NEGATES) & ~taken)
+    # In `not without` both words are negations, and both are undone.
+    undone |= turned | (negative & chunks.before(turned))
+    claims = chunks.count(chunks.has(NEGATES) & ~undone)
     confirmed = chunks.count(chunks.has(CONFIRMS)) > 0
     return np.where(confirmed[second], 0, claims[first]) + np.where(confirmed[first], 0, claims[second])

@@ -1,4 +1,4 @@
-"""Words and signs of numbers, and which chunks between blanks belong to one."""
+"""Words and signs of numbers, and the flags of chunks that belong to a number."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ MONTHS = {
     )
     for form in {month, month[:3], *(["sept"] if number == 9 else [])}
 }
-# Months whose names are other words too: only a number next to them makes them one.
+# Names of months that are other words too; they are months only next to a number.
 AMBIGUOUS = {"march", "mar", "may", "jun", "jul", "dec", "august"}
 DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 WEEKDAYS = {form: f"day {day}" for day in DAYS for form in (day, f"{day}s")}
 PERCENT = {"percent", "pct", "percentage", "percents"}
-# Words that confirm numbers and claim none.
+# Words that confirm numbers, but are no claims themselves, with the keys that they confirm.
 CONFIRMING = {
     word: keys
     for keys, words in {
@@ -86,11 +86,12 @@ ROMAN = dict(
     zip("II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI".split(), range(2, 22), strict=True)
 )
 WORDS = {*UNITS, *ORDINALS, *TENS, *DECADES, *HUNDREDS, *SCALES, *MONTHS, *WEEKDAYS, *PERCENT, "dozen"}
-# `m` is a metre next to a number alone, for it is also a part of `I'm` and `p.m.`.
+# `m` is left out, because it is a metre only right after a number; it is also a part of `I'm` and `p.m.`.
 WORDS |= {*CONFIRMING, *MEASURES, *OPPOSED, "degree", "degrees"} - {"m"}
-# Abbreviations of months are also names and parts of words: only in this spelling.
+# Short names of months are months only in this spelling, because they are also other words.
 SPELT = {month.capitalize() for month in MONTHS if len(month) < 5} | {"March", "August"}
 
+# Words that belong to a number together with the chunks around them.
 JOINING = {"and": AND, "per": PER, "cent": CENT, "am": HALF_DAY, "pm": HALF_DAY, "oclock": HALF_DAY, "a": A}
 JOINING["m"] = NUMBER
 DIGIT = re.compile(r"[0-9]")
@@ -100,10 +101,18 @@ PARTS_OF_ONE = frozenset("third quarter fifth sixth seventh eighth ninth tenth".
 
 
 def number_bits(chunk: str, words: list[str]) -> int:
-    """Flags for numbers of a chunk between blanks and its words (runs of letters).
+    """Return the flags for numbers of a chunk, the text between two blanks.
 
-    `NUMBER`: a number or part of one; `SCALE`: hundred, thousand, which `and` may follow; `AND`; `PER` and `CENT`: of
-    `per cent`; `HALF_DAY`: a.m., p.m., o'clock; `HALF` and `A`: of `half a million`; `PART`: of `a third`.
+    - `NUMBER`: a number, or a part of one
+    - `SCALE`: `hundred`, `thousand` and the like, which `and` may follow
+    - `AND`, `PER`, `CENT`: one of these words
+    - `HALF_DAY`: `a.m.`, `p.m.` or `o'clock`
+    - `HALF`, `A`: the words in `half a million`
+    - `PART`: a word such as in `a third`
+
+    Args:
+        chunk: The text.
+        words: Its words, which are runs of letters.
     """
     if has_address(chunk):
         chunk = ADDRESS.sub(" ", chunk)
@@ -111,9 +120,9 @@ def number_bits(chunk: str, words: list[str]) -> int:
     for word in words:
         lower = word.lower()
         if (lower in WORDS or word in ROMAN) and means_number(word, lower):
-            last = words[-1].lower()
+            end = words[-1].lower()
             part = PART if lower in PARTS_OF_ONE else 0
-            return NUMBER | part | (SCALE if last in HUNDREDS or last in SCALES else HALF if last == "half" else 0)
+            return NUMBER | part | (SCALE if end in HUNDREDS or end in SCALES else HALF if end == "half" else 0)
     if chunk.isalpha():
         return JOINING.get(chunk.lower(), 0)
     if MARK.search(chunk):
@@ -122,7 +131,7 @@ def number_bits(chunk: str, words: list[str]) -> int:
 
 
 def means_number(word: str, lower: str) -> bool:
-    """Whether a word, also given in lower case, is one of numbers in this spelling."""
+    """Whether a word belongs to a number in this spelling; `lower` is the word in lower case."""
     if lower in MONTHS and (len(lower) < 5 or lower in AMBIGUOUS):
         return word in SPELT
     if lower in LOWER_CASE:

@@ -1,21 +1,22 @@
 """Numbers in sentences: digits and words, dates, times, percentages.
 
-Chunks of text between blanks that have to do with numbers form runs, such as `two hundred and five per cent` or
-`5 May 2008`; a run is read on its own. Equal are:
+Chunks, which are texts between blanks, form runs if they belong to a number, such as `two hundred and five per cent`
+or `5 May 2008`. Each run is read by itself. Equal are:
 
 - `1,000`, `1 000`, `1000`, `one thousand`; `2.5 million`, `2,500,000`; `half a million`, `500,000`; `25`, `25th`,
   `twenty-five`, `twenty-fifth`;
 - `5 %`, `5 percent`, `5 per cent`;
-- `May 5`, `5/5`, where a part of a date such as 12.05.2008 may be the month; `Jan.`, `January`;
-- `10:30`, `10.30`, `10:30 pm`, `22:30`; `10 a.m.`, `10:00`, `10 o'clock`: times count by the clock of twelve hours,
-  and the halves of the day only against each other;
+- `May 5`, `5/5`, because any part of a date such as 12.05.2008 may be the month; `Jan.`, `January`;
+- `10:30`, `10.30`, `10:30 pm`, `22:30`; `10 a.m.`, `10:00`, `10 o'clock`. Times are those of a clock of twelve hours,
+and
+  halves of the day count only against each other;
 - `1990s`, `90s`, `nineties`;
 - `12a`, `12A`, and `12` without a letter, but not `12b`; `KL123`, `KL 123`, but not `KL124`;
 - `one and a half years`, `a year and a half`, `18 months`; `1.5 kg`, `1,500 grams`; `a third`, `33 percent`.
 
-`one`, `first`, `second`, `both`, `twice`, `half`, `hundreds` and the like confirm a number and do not
-claim one: languages use them too freely. Units, fractions and multiples (`measures.py`) and Roman numerals count only
-against others.
+`one`, `first`, `second`, `both`, `twice`, `half`, `hundreds` and the like confirm a number but are no claims, because
+languages use them too freely. Units, fractions, multiples (`measures.py`) and Roman numerals count only against others
+of their kind.
 """
 
 from __future__ import annotations
@@ -61,10 +62,10 @@ ATTACHED = re.compile(r"(k|m|mn|mln|b|bn|tn)(?![^\W_])", re.IGNORECASE)
 LETTER = re.compile(r"[a-zA-Z](?![^\W_])")
 SPEED = re.compile(r"[./][a-z]")  # After an m of a speed: m/s, m/h, m.p.h.
 LETTERS = re.compile(r"[a-zA-Z]+$")  # Before the digits of a code, such as KL123
-# Longer sequences of digits are compared as text; Python refuses to convert very long ones.
+# Longer sequences of digits are compared as text, because Python refuses to convert very long ones.
 DIGITS = 30
 LARGEST = 10**DIGITS
-# Words for a fraction, which become its character: behind a number, behind a unit, and alone.
+# Words for a fraction, which are replaced by its character: behind a number, alone, and behind a unit.
 SPELT_FRACTIONS = (
     (re.compile(r"[ -]and[ -]a[ -]half\b", re.IGNORECASE), "\u00bd"),
     (re.compile(r"[ -]and[ -]a[ -]quarter\b", re.IGNORECASE), "\u00bc"),
@@ -97,10 +98,10 @@ def numbers_in(run: str) -> Statement:
 
 
 class _Reader:
-    """Reads the parts of a run in order.
+    """Reads the parts of a run in order, and collects its claims and evidence.
 
-    The current number is in `_digits`, as (value times 10 ** places, places, other keys), or, if it is of words, in
-    `_small`, the part below the next thousand, and `_large`.
+    The current number is kept in `_digits` if it is written in digits: value times 10 ** places, places, and other
+    keys. If it is written in words, `_small` is the part below the next thousand, or -1, and `_large` the rest.
     """
 
     def __init__(self, run: str) -> None:
@@ -114,16 +115,17 @@ class _Reader:
         self._last = ""
 
     def claim(self, *keys: str) -> None:
+        """Add a claim that any of some keys confirms; the text itself confirms them all."""
         self.claims.append(tuple(dict.fromkeys(keys)))
         self.evidence += keys
 
     def claim_against(self, *keys: str, dimension: str) -> None:
-        """Claim something that counts only against other claims of a dimension."""
+        """Add a claim that counts only if the other text makes a claim of the same dimension."""
         self.claims.append((*keys, condition(dimension)))
         self.evidence += [*keys, dimension]
 
     def flush(self, *quantity: str) -> None:
-        """Finish the current number, which makes up the `quantity` with its unit."""
+        """Finish the current number; `quantity` is the key of the number with its unit, if it has one."""
         if self._digits is not None:
             value, places, others = self._digits
             key = spelt(value, places)
@@ -138,14 +140,14 @@ class _Reader:
             self._large, self._small, self._weak = 0, -1, True
 
     def _value(self) -> Fraction | None:
-        """The current number."""
+        """Return the current number; None if there is none."""
         if self._digits is not None:
             value, places, _ = self._digits
             return Fraction(value, 10**places)
         return Fraction(self._large + max(self._small, 0)) if self._small >= 0 or self._large else None
 
     def _measure(self, word: str) -> bool:
-        """Read the unit of the current number; False if there is no number, or it is no unit."""
+        """Read a word as the unit of the current number; False if there is no number, or it is no unit."""
         value, measure = self._value(), MEASURES.get(word)
         if value is None or measure is None:
             return False
@@ -156,12 +158,13 @@ class _Reader:
         return True
 
     def on_unit(self, match: re.Match[str]) -> None:
-        """Read a sign of money, which stands before its number or behind it, or of temperature."""
+        """Read a sign of money, which may be before or after its number, or of temperature."""
         unit = MEASURES[match.group().lower()]
         self.claims.append(unit.claim())
         self.evidence += [*unit.units, *unit.dimensions]
 
     def on_fraction(self, match: re.Match[str]) -> None:
+        """Read the character of a fraction, alone or behind a whole number."""
         part, others = FRACTIONS[match.group()]
         whole = self._value()
         if whole is not None and whole.denominator == 1 and whole < LARGEST:
@@ -173,10 +176,12 @@ class _Reader:
             self.evidence += others.split()
 
     def _start(self, value: int, places: int, *others: str) -> None:
+        """Finish the current number, and begin one in digits."""
         self.flush()
         self._digits = (value, places, list(others))
 
     def on_date(self, match: re.Match[str]) -> None:
+        """Read a date in digits; each part may be the month."""
         self.flush()
         for part in re.split(r"[./-]", match.group()):
             number = int(part)
@@ -186,6 +191,7 @@ class _Reader:
             self.claim(str(number), *others)
 
     def on_time(self, match: re.Match[str]) -> None:
+        """Read a time such as 10:30."""
         self.flush()
         hour, minute = map(int, match.group().split(":"))
         if minute > 59 or hour > 24:
@@ -197,19 +203,22 @@ class _Reader:
                 self.claim_against("pm", dimension="half day")
 
     def on_decade(self, match: re.Match[str]) -> None:
+        """Read a decade such as 1990s."""
         self.flush()
         digits = re.sub(r"\D", "", match.group())
         self.claim(f"{int(digits) % 100}s", str(int(digits)))
 
     def on_grouped(self, match: re.Match[str]) -> None:
+        """Read a number with groups of three digits, such as 1,000."""
         text = match.group()
         first = next((character for character in text if character in ",. "), "")
-        # 1.000,5 has the signs the other way round.
+        # In 1.000,5 the full stop and the comma have changed places.
         groups, point = (".", ",") if first == "." else (",", ".")
         whole, _, fraction = text.replace(groups, "").partition(point)
         self._number(whole.replace(" ", ""), fraction, match)
 
     def on_decimal(self, match: re.Match[str]) -> None:
+        """Read a number with a decimal point or comma, which may also be a time or a thousand."""
         whole, fraction = re.split("[.,]", match.group())
         others = []
         if len(fraction) == 3 and 1 <= len(whole) <= 3 and whole != "0":
@@ -219,7 +228,7 @@ class _Reader:
         self._number(whole, fraction, match, *others)
 
     def on_inside(self, match: re.Match[str]) -> None:
-        """Treat digits after a letter, as in CO2 and KL123, as part of a name or a unit: another one is KL124."""
+        """Read digits after a letter, as in CO2 and KL123: part of a name or a unit, which KL124 contradicts."""
         self.flush()
         self.evidence += re.findall("[0-9]+", match.group())
         before = self._run[max(0, match.start() - 10) : match.start()]
@@ -228,9 +237,11 @@ class _Reader:
             self.claim_against(f"code {name}{match.group().replace(',', '.')}", dimension=f"code {name}")
 
     def on_whole(self, match: re.Match[str]) -> None:
+        """Read a whole number."""
         self._number(match.group(), "", match)
 
     def _number(self, whole: str, fraction: str, match: re.Match[str], *others: str) -> None:
+        """Begin a number in digits, and read a suffix such as `k` or a letter that is attached to it."""
         if len(whole) + len(fraction) > DIGITS:
             self.flush()
             self.claim(match.group())
@@ -246,10 +257,12 @@ class _Reader:
             self.claim_against(f"{key}{letter.group().lower()}", dimension=f"{key} and a letter")
 
     def on_percent(self, match: re.Match[str]) -> None:
+        """Read a percent sign."""
         self.flush()
         self.claim("%")
 
     def on_half(self, match: re.Match[str]) -> None:
+        """Read a half of the day or `o'clock` after an hour."""
         if self._digits is not None and not self._digits[1] and self._digits[0] <= 24:
             hour, _, others = self._digits
             more = [_clock(hour, 0), str(hour % 12), str(hour % 12 + 12)]
@@ -263,6 +276,7 @@ class _Reader:
             self.claim_against(f"{half}m", dimension="half day")
 
     def on_word(self, match: re.Match[str]) -> None:
+        """Read a word: a unit, a part of a number, or another word such as a month."""
         word, lower = match.group(), match.group().lower()
         if (lower == "a" and self._last == "half") or lower in ("degree", "degrees"):
             return
@@ -274,7 +288,7 @@ class _Reader:
         self._last = lower
 
     def _add(self, word: str) -> bool:
-        """Add a word to the current number, or begin a number; False if it is not a number word."""
+        """Add a word to the current number, or begin a number with it; False if it is no word of numbers."""
         scale = SCALES.get(word)
         if self._small >= LARGEST:
             self.flush()
@@ -282,7 +296,7 @@ class _Reader:
             value, places, _ = self._digits
             if value >= LARGEST:
                 return False
-            # "5 to 10 million": the bare number counts too.
+            # In "5 to 10 million" the number 10 may count without the million.
             self.evidence.append(spelt(value, places))
             self._digits = (value * (scale or 100), places, [])
             return True
@@ -304,6 +318,7 @@ class _Reader:
         return True
 
     def _add_small(self, word: str) -> None:
+        """Add a number word below a hundred to the current number, or begin a new number with it."""
         value = UNITS.get(word, ORDINALS.get(word, TENS.get(word, 0)))
         after_tens = self._small % 100 >= 20 and self._small % 10 == 0 and 0 < value < 10
         after_hundreds = self._small >= 100 and self._small % 100 == 0 and value > 0
@@ -317,6 +332,7 @@ class _Reader:
             self._weak = False
 
     def _other(self, word: str, lower: str) -> None:
+        """Read a word that is no part of the current number, such as a month, a day or `percent`."""
         if lower in MONTHS and means_number(word, lower):
             key = f"month {MONTHS[lower]}"
             if lower not in AMBIGUOUS or self._dated:
@@ -345,12 +361,15 @@ class _Reader:
 
 
 def _clock(hour: int, minute: int) -> str:
-    """Key of a time of day, the same for both halves of the day, because texts write these in many ways."""
+    """Return the key of a time of day.
+
+    It is the same for both halves of the day, because texts write these in many ways.
+    """
     return f"t{hour % 12}:{minute:02d}"
 
 
 def spelt(value: int, places: int) -> str:
-    """Write a number: `spelt(2500, 2)` is `25`, `spelt(205, 2)` is `2.05`."""
+    """Write a number without trailing zeros: `spelt(2500, 2)` is "25", `spelt(205, 2)` is "2.05"."""
     digits = str(value).rjust(places + 1, "0")
     whole, fraction = digits[: len(digits) - places], digits[len(digits) - places :].rstrip("0")
     return f"{whole}.{fraction}" if fraction else whole

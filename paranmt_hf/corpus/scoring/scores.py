@@ -1,7 +1,7 @@
-"""The score columns: paraphrase score, trigram overlap, lengths. Pure functions from columns to columns.
+"""The columns that every corpus has: paraphrase score, trigram overlap, and lengths.
 
-ParaNMT-50M (Wieting & Gimpel 2018), sections 3.1 and 5.4: the paraphrase score of a pair is the cosine of its two
-sentence embeddings; the trigram overlap counts shared word trigrams.
+The paraphrase score of a pair is the cosine of the embeddings of its sentences; the trigram overlap counts shared word
+trigrams (ParaNMT-50M, Wieting & Gimpel 2018, sections 3.1 and 5.4).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from paranmt_hf.text.tokens import TokenTable, WordTokenizer
 
 
 def cosines(left: np.ndarray, right: np.ndarray, *, rows: int = 1024) -> np.ndarray:
-    """Cosine [sentence], float32, of the rows of two arrays of vectors [sentence, dimension]; 0 for a row of zeros.
+    """Return the cosine of each row of two arrays of vectors [row, dimension]: float32 [row]; 0 if a vector is zero.
 
-    So many `rows` are compared at once that their products stay in the processor's cache.
+    `rows` vectors are compared at a time, few enough that their products stay in the cache of the processor.
     """
     values = np.empty(len(left), np.float32)
     for start in range(0, len(left), rows):
@@ -28,12 +28,13 @@ def cosines(left: np.ndarray, right: np.ndarray, *, rows: int = 1024) -> np.ndar
 
 
 def _cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return the cosines [row] of a few rows."""
     with np.errstate(over="ignore", invalid="ignore"):
         products = np.multiply(left, right).sum(axis=1)
         lengths = np.linalg.norm(left, axis=1), np.linalg.norm(right, axis=1)
         norms = lengths[0] * lengths[1]
         values = np.divide(products, norms, out=np.zeros_like(products), where=norms != 0)
-    # The squares of very small and very large numbers do not fit into 32 bits with all their digits.
+    # Squares of very small and very large numbers lose digits in single precision, so these rows are done in double.
     outside = np.logical_or(*(~((length > 1e-15) & (length < 1e15)) for length in lengths))
     if outside.any() and left.dtype != np.float64:
         values[outside] = cosines(left[outside].astype(np.float64), right[outside].astype(np.float64))
@@ -43,16 +44,23 @@ def _cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 def paraphrase_scores(
     references: pa.Array, translations: pa.Array, encoder: Encoder, tokens: tuple[TokenTable, TokenTable] | None = None
 ) -> pa.Array:
-    """Compute the column `para_score` of two columns of strings [pair].
+    """Compute the column `para_score` [pair], float32.
 
-    `tokens` are their word tokens, if known, for encoders that can start from them.
+    Args:
+        references: References [pair], string.
+        translations: Translations [pair], string.
+        encoder: The scorer.
+        tokens: Word tokens of both, if they are known; encoders that can start from tokens use them.
+
+    Raises:
+        InputError: If the scorer gives a vector that is not finite.
     """
     if not len(references):
         return pa.array([], pa.float32())
     encode_tokens = getattr(encoder, "encode_tokens", None)
     if tokens is not None and encode_tokens is not None:
         scores = np.empty(len(references), np.float32)
-        # Fresh memory for the vectors of many pairs would cost as much as the vectors; that of few is used again.
+        # New memory for the vectors of all pairs would take as long as the vectors; for few pairs it is reused.
         for start in range(0, len(scores), 5000):
             stop = min(start + 5000, len(scores))
             scores[start:stop] = cosines(*(encode_tokens(table.slice(start, stop)) for table in tokens))
@@ -68,7 +76,10 @@ def paraphrase_scores(
 
 
 def encode_distinct(column: pa.Array, encoder: Encoder) -> np.ndarray:
-    """Encode each distinct sentence once: in imported corpora a reference often is in many pairs."""
+    """Return the vectors [sentence, dimension] of sentences, each distinct one of which is encoded once.
+
+    In imported corpora a reference is often in many pairs.
+    """
     encoded = column.dictionary_encode()
     vectors = np.asarray(encoder.encode(encoded.dictionary.to_pylist()), dtype=np.float32)
     return vectors[encoded.indices.to_numpy()]
@@ -82,10 +93,17 @@ def score_pairs(
     *,
     shared: bool = True,
 ) -> dict[str, pa.Array]:
-    """Compute every score column of pairs [pair]: `trigram_overlap`, the lengths and, with an encoder, `para_score`.
+    """Compute the score columns of pairs [pair].
 
-    Keep one tokenizer for all batches. The encoder may start from its tokens if they are the words that it knows:
-    `shared`.
+    Args:
+        references: References [pair], string.
+        translations: Translations [pair], string.
+        encoder: The scorer; None for no `para_score`.
+        tokenizer: Cuts sentences into words; using one tokenizer for all batches is faster.
+        shared: Whether the words of the tokenizer are those that the encoder knows, so that it can start from them.
+
+    Returns:
+        `trigram_overlap`, `reference_length`, `translation_length` and, with an encoder, `para_score`.
     """
     tables = tokenizer.tables(references, translations)
     columns = {

@@ -1,8 +1,8 @@
-"""Sentences that are also in an evaluation set: the whole sentence, or a long run of its words.
+"""Finds sentences that are also in an evaluation set: the whole sentence, or a long run of its words.
 
-The word tokens with a letter or a digit of their normal forms are compared: case, white space and punctuation do not
-count, nor do HTML entities, soft hyphens and the like (`text/normal_form.py`). Runs of words are compared by hashes of
-64 bits.
+Sentences are compared by the words of their normal forms (`text/normal_form.py`), which are tokens with a letter or a
+digit. So case, white space, punctuation, HTML entities, soft hyphens and the like do not matter. Runs of words are
+compared by hashes of 64 bits.
 """
 
 from __future__ import annotations
@@ -20,15 +20,26 @@ from paranmt_hf.text.normal_form import normal_form
 from paranmt_hf.text.tokens import PerToken, TokenTable, ranges
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 
-MIN_WORDS = 4
-UNKNOWN_WORD, NO_WORD = 0, -1  # Numbers of a word of no evaluation set, and of a token that is no word
+MIN_WORDS = 4  # Evaluation sentences with fewer words are not looked for
+# Number of every word that is in no evaluation sentence, and number of tokens that are no words.
+UNKNOWN_WORD, NO_WORD = 0, -1
 
 
 class EvaluationText:
-    """The sentences of evaluation sets, which are searched for in text of a language (ISO 639-1 code).
+    """The sentences of evaluation sets, which can be searched for in text.
 
-    No row may share `ngram` consecutive words with one. A sentence of fewer than `min_words` words is not looked for
-    as a whole: short ones (`Thank you.`) are everywhere.
+    Args:
+        sentences: The evaluation sentences.
+        ngram: Text is found if it has so many consecutive words of an evaluation sentence.
+        min_words: Sentences with fewer words are not looked for as a whole, because short ones, such as `Thank you.`,
+            are everywhere.
+        language: Language of the text (ISO 639-1).
+
+    Attributes:
+        sentences: The distinct evaluation sentences, sorted.
+
+    Raises:
+        InputError: If no sentence has `min_words` words.
     """
 
     def __init__(
@@ -55,11 +66,15 @@ class EvaluationText:
         self._runs = _HashTable(hashes.of(starts, starts + ngram), np.repeat(np.arange(len(counts)), runs))
 
     def found_in(self, sentences: pa.Array) -> np.ndarray:
-        """Mark strings [sentence], none null, that are evaluation sentences or share a run of words with one."""
+        """Mark the texts [text] that are an evaluation sentence or share a run of words with one; none may be null."""
         return self.items_of(sentences) >= 0
 
     def items_of(self, sentences: pa.Array) -> np.ndarray:
-        """Index in `sentences` of the evaluation sentence that each string is or shares words with; -1 for none."""
+        """Find the evaluation sentence that each text [text] is, or shares a run of words with.
+
+        Returns:
+            The index [text] of the sentence in `sentences`; -1 for none.
+        """
         (table,) = self._tokenizer.tables(normal_form(sentences))
         words, bounds = self._look_up(table)
         found = np.full(len(sentences), -1, np.int64)
@@ -72,24 +87,30 @@ class EvaluationText:
             starts = starts[owners[starts] == owners[starts + self.ngram - 1]]
             runs, items = self._runs.find(hashes.of(starts, starts + self.ngram))
             found[owners[starts[runs]]] = items
-        # A whole sentence says more than a run of its words.
+        # Whole sentences come last, because an equal sentence is better evidence than a shared run of words.
         whole = np.flatnonzero((unknown[bounds[1:]] == unknown[bounds[:-1]]) & (sizes >= self.min_words))
         runs, items = self._whole.find(hashes.of(bounds[:-1][whole], bounds[1:][whole]))
         found[whole[runs]] = items
         return found
 
     def _number(self, tokens: Sequence[str]) -> list[int]:
+        """Return the number of each token."""
         return [self._ids.get(token, UNKNOWN_WORD) if is_word(token) else NO_WORD for token in tokens]
 
     def _look_up(self, table: TokenTable) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers of the words of sentences [word], and bounds [sentence + 1]."""
+        """Return the numbers of the words [word] in all sentences, and the bounds of each sentence [sentence + 1]."""
         numbers = self._numbers.of(table)[table.ids]
         words = numbers != NO_WORD
         return numbers[words], np.concatenate([[0], np.cumsum(words)])[table.offsets]
 
 
 class NotInEvaluation(Filter):
-    """Drops rows with a side in an evaluation set, whole or by a run of words."""
+    """Drops rows with a side that is an evaluation sentence, or shares a run of words with one.
+
+    Args:
+        found: The evaluation sentences and the files they are from.
+        text: The same sentences, to be searched for.
+    """
 
     explains, task = True, "decontaminate"
 
@@ -117,12 +138,20 @@ class NotInEvaluation(Filter):
 
 
 def is_word(token: str) -> bool:
-    """Whether a token has a letter or a digit."""
+    """Whether a token is a word, because it has a letter or a digit."""
     return any(map(str.isalnum, token))
 
 
 def long_enough(counts: np.ndarray, least: int) -> np.ndarray:
-    """Find the evaluation sentences with enough words [long sentence], given the words of each [sentence]."""
+    """Return the indices of the evaluation sentences that have at least `least` words.
+
+    Args:
+        counts: Number of words in each sentence [sentence].
+        least: Smallest number of words.
+
+    Raises:
+        InputError: If there is no such sentence.
+    """
     long = np.flatnonzero(counts >= least)
     if not len(long):
         raise InputError(
@@ -132,24 +161,30 @@ def long_enough(counts: np.ndarray, least: int) -> np.ndarray:
 
 
 def _hashes(words: np.ndarray) -> RunHashes:
+    """Return an object that hashes runs of words, given the numbers of all words [word]."""
     return RunHashes(mix(words.astype(np.uint64) + salt(0)))
 
 
 class _HashTable:
-    """Looks up hashes [run], of which each has an owner."""
+    """Looks up hashes, each of which has an owner.
+
+    Args:
+        hashes: The hashes [hash].
+        owners: Number of the owner of each hash [hash]; among equal hashes the first counts.
+    """
 
     def __init__(self, hashes: np.ndarray, owners: np.ndarray) -> None:
         self._hashes, first = np.unique(hashes, return_index=True)
         self._owners = owners[first]
-        # A look into a small table saves most searches.
+        # Most hashes that are not in the table are found out by their upper bits, without a search.
         bits = max(16, int(16 * len(self._hashes)).bit_length())
         self._shift = np.uint64(64 - bits)
         self._marked = np.zeros(2**bits, bool)
         self._marked[self._hashes >> self._shift] = True
 
     def find(self, hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Indices of the hashes [found] that are in the table, and their owners."""
+        """Return the indices of those `hashes` that are in the table, and their owners."""
         maybe = np.flatnonzero(self._marked[hashes >> self._shift])
-        places = np.searchsorted(self._hashes, hashes[maybe]).clip(max=len(self._hashes) - 1)
-        same = self._hashes[places] == hashes[maybe]
-        return maybe[same], self._owners[places[same]]
+        positions = np.searchsorted(self._hashes, hashes[maybe]).clip(max=len(self._hashes) - 1)
+        same = self._hashes[positions] == hashes[maybe]
+        return maybe[same], self._owners[positions[same]]

@@ -1,4 +1,4 @@
-"""The file of dropped rows."""
+"""The file of the rows that a selection drops, with the reasons."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ from paranmt_hf.util.files import check_regular, resolved, result_file
 from paranmt_hf.util.work import work_folder
 
 LABEL = pa.dictionary(pa.int8(), pa.string())
-SELECTION = b"paranmt_selection"  # Key of the file's metadata for the selection that dropped the rows
+SELECTION = b"paranmt_selection"  # Key in the metadata of the file for the checksum of the selection
 
 
 class DroppedRows:
     """Writes the file of dropped rows, which the caller renames when it is complete.
 
-    The checksum `selection` is that of what determines the selection; `ranked` rows have their `rank` next to their
-    id.
+    Args:
+        path: The file.
+        filters: The filters of the selection, in order.
+        selection: Checksum of what determines the selection.
+        ranked: Whether the corpus has the column `rank`.
     """
 
     def __init__(self, path: Path, filters: Sequence[Filter], selection: str, *, ranked: bool = False) -> None:
@@ -39,21 +42,27 @@ class DroppedRows:
             pa.field("reference", pa.string(), nullable=False),
             pa.field("translation", pa.string(), nullable=False),
             pa.field("reason", LABEL, nullable=False),
-            # What decided, such as a score, a number of tokens or the id of the row that this one repeats.
+            # The number that decided, such as a score, a length or the id of the row that this one repeats.
             pa.field("number", pa.float64()),
             pa.field("number_is", LABEL),
         ]
         if self._explaining:
-            # The evaluation item that a row resembles, and the file that it is from.
+            # The evaluation sentence that a row resembles, and the file that it is from.
             fields += [pa.field("item", pa.string()), pa.field("item_set", pa.string())]
         self._schema = pa.schema(fields, {SELECTION: selection.encode()})
         self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
 
     def close(self) -> None:
+        """Finish the file."""
         self._writer.close()
 
     def add(self, table: pa.Table, verdicts: np.ndarray) -> None:
-        """Add the dropped rows of a table, given the verdicts about its rows, `VERDICT` [row]."""
+        """Write the dropped rows of a table.
+
+        Args:
+            table: The rows.
+            verdicts: The verdict about each row [row], `VERDICT`.
+        """
         chosen = np.flatnonzero(verdicts["filter"])
         if not len(chosen):
             return
@@ -73,7 +82,12 @@ class DroppedRows:
         self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema))
 
     def _items(self, rows: pa.Table, filters: np.ndarray) -> Iterator[pa.Array]:
-        """The columns of items and sets for dropped rows, given the filter of each [row]."""
+        """Return the columns `item` and `item_set` of dropped rows, null where a filter explains nothing.
+
+        Args:
+            rows: The rows.
+            filters: Index of the filter that dropped each row [row].
+        """
         found: list[tuple[str | None, str | None]] = [(None, None)] * rows.num_rows
         for number, one in self._explaining.items():
             chosen = np.flatnonzero(filters == number)
@@ -84,7 +98,12 @@ class DroppedRows:
 
 
 def dropped_lines(rows: int, dropped: Iterable[tuple[str, int]]) -> list[str]:
-    """A table of the rows that each reason dropped, in order of application, and of those that it left."""
+    """Return a table for a terminal of the rows that each filter dropped, and of the rows left after it.
+
+    Args:
+        rows: Number of all rows.
+        dropped: Reason and number of dropped rows of each filter, in order.
+    """
     lines = [f"  {'dropped':>12} {'left':>12}", f"  {'':>12} {rows:>12,}"]
     for reason, count in dropped:
         rows -= count
@@ -93,7 +112,18 @@ def dropped_lines(rows: int, dropped: Iterable[tuple[str, int]]) -> list[str]:
 
 
 def dropped_file(path: str | Path | None, source: Path, out: Path, selection: str) -> Path | None:
-    """Check the place of a file of dropped rows, given the source of the rows and the checksum of the selection."""
+    """Check where the file of dropped rows is to be written, and return its resolved path; None if it is not wanted.
+
+    Args:
+        path: The path that the user gives, or None.
+        source: Folder of the corpus that rows are selected from.
+        out: Folder of the result.
+        selection: Checksum of what determines the selection.
+
+    Raises:
+        InputError: If the file would be in the result or the source, or it exists and holds anything else.
+        OtherSettingsError: If it exists and is of another selection.
+    """
     if path is None:
         return None
     option = "keep_dropped"

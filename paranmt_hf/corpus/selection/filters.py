@@ -1,4 +1,4 @@
-"""The interface of filters of rows; filters by columns, ranks and hypotheses, and samples."""
+"""The interface of filters, and simple filters: by columns, ranks and hypotheses, and random samples."""
 
 from __future__ import annotations
 
@@ -22,28 +22,32 @@ from paranmt_hf.text.word_rules import letters
 from paranmt_hf.util.wording import counted
 
 logger = logging.getLogger(__name__)
-# Reads the rows that a filter sees in order of their ids, each time it is called: the filter's `columns`, `id`, and
-# `rank` if the corpus has one.
+# A function that reads all rows a filter gets, in the order of their ids; it can be called several times. The tables
+# have the `columns` of the filter, `id`, and `rank` if the corpus has it.
 Rows = Callable[[], Iterator[pa.Table]]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Which rows of a table a filter keeps."""
+    """Which rows of a table a filter keeps, and why not the others."""
 
     kept: np.ndarray  # Booleans [row]
-    # The number that decided [row], float64, such as the score or the id of the row that this one repeats, read where
-    # `kept` is false; None if there is none
+    # For each row that is not kept the number that decided, such as its score or the id of the row that it repeats
+    # [row], float64; other entries mean nothing. None if no number decided
     number: np.ndarray | None = None
 
 
 class Filter(ABC):
     """Decides for each row whether it is kept, from that row alone.
 
-    It drops rows for a `reason`, in words that follow a count: `1,204 with identical sides`. It reads `columns`, next
-    to `id` and `rank`; `number` is what the number of a verdict is, such as `para_score`, or empty. Its `identity`
-    determines its verdicts, as JSON values: settings, and checksums of every file that it reads. One that `explains`
-    names the evaluation item that a dropped row resembles. While it works, progress is shown as that of its `task`.
+    Attributes:
+        reason: Why rows are dropped, in words that follow a count, as in `1,204 with identical sides`.
+        columns: Columns that the filter reads, besides `id` and `rank`.
+        number: What the number of a verdict is, such as `para_score`; empty if there is none.
+        identity: Everything that determines the verdicts, as JSON values: settings, and checksums of all files that it
+            reads.
+        explains: Whether the filter can name the evaluation sentence that a dropped row resembles.
+        task: What progress messages call the work.
     """
 
     explains, task = False, "select"
@@ -57,31 +61,40 @@ class Filter(ABC):
         """Judge the next rows."""
 
     def explain(self, table: pa.Table) -> list[tuple[str, str]]:
-        """Find the item and its set for each of some rows that this filter dropped [row]."""
+        """Explain rows that this filter dropped by evaluation sentences.
+
+        Returns:
+            For each row the evaluation sentence that it resembles, and the file that this is from.
+        """
         raise NotImplementedError
 
 
 class TwoPassFilter(Filter):
-    """Decides for each row whether it is kept after reading all of them.
+    """Decides for each row whether it is kept after reading all rows.
 
-    `judge` gets the same rows in the same order as `prepare`, each once, but tables may be cut at other places. Only a
-    few bytes of each row are kept in between.
+    `judge` gets the same rows as `prepare`, in the same order and each once, but they may be cut into other tables. In
+    between only a few bytes are kept for each row.
     """
 
     _seen = 0
 
     def next_rows(self, table: pa.Table) -> slice:
-        """Places of the next rows that are judged among all rows."""
+        """Return the range of the indices that the rows of the next table have among all rows."""
         start, self._seen = self._seen, self._seen + table.num_rows
         return slice(start, self._seen)
 
     @abstractmethod
     def prepare(self, rows: Rows, work: Path) -> None:
-        """Read all rows before any is judged; `work` is an empty folder that is removed when all are judged."""
+        """Read all rows, before any is judged.
+
+        Args:
+            rows: Reads the rows.
+            work: Empty folder, which is removed after all rows are judged.
+        """
 
 
 class HasValue(Filter):
-    """Drops rows whose value in a column is null or not a number: they have no rank and lie in no range."""
+    """Drops rows whose value in a column is null or NaN, because these have no rank and are in no range."""
 
     def __init__(self, column: str) -> None:
         super().__init__("has value", f"without {column}", [column], column=column)
@@ -91,9 +104,14 @@ class HasValue(Filter):
 
 
 class InRange(Filter):
-    """Drops rows whose value in a column is outside a range; both ends are inside.
+    """Drops rows whose value in a column is outside a range; both bounds are inside.
 
-    A bound of a column of 32-bit numbers is rounded to these, so that a bound of 0.7 includes rows that show 0.7.
+    Bounds of a column in single precision are rounded to it, so that a bound of 0.7 includes rows that show 0.7.
+
+    Args:
+        column: Name of the column.
+        low: Smallest value; None for no bound.
+        high: Largest value; None for no bound.
     """
 
     def __init__(self, column: str, low: float | None, high: float | None) -> None:
@@ -118,19 +136,24 @@ class InRange(Filter):
 
 
 class FromOrigins(Filter):
-    """Drops rows that are not from the named origins."""
+    """Drops rows that come from other origins than the given ones."""
 
     def __init__(self, origins: Collection[str]) -> None:
         self.origins = sorted(set(origins))
         super().__init__("origin", f"not from {' or '.join(self.origins)}", ["origin"], origins=self.origins)
 
     def judge(self, table: pa.Table) -> Verdict:
-        # A row without an origin is not among them: a null is in no list.
+        # Null is in no list, so rows without an origin are dropped.
         return Verdict(pc.is_in(table["origin"].cast(pa.string()), pa.array(self.origins)).to_numpy())
 
 
 class LengthLimit(Filter):
-    """Drops rows with a side of too few or too many word tokens (ParaNMT-50M, section 5.4: at most 30)."""
+    """Drops rows with a side of too few or too many word tokens (ParaNMT-50M, section 5.4: at most 30).
+
+    Args:
+        least: Smallest number of tokens; None for no bound.
+        most: Largest number of tokens; None for no bound.
+    """
 
     def __init__(self, least: int | None, most: int | None) -> None:
         self.least, self.most = least or 0, math.inf if most is None else most
@@ -152,9 +175,10 @@ class LengthLimit(Filter):
 
 
 class DifferentSides(Filter):
-    """Drops rows whose sides have the same letters and digits in the same order, ignoring case and all else.
+    """Drops rows whose sides have the same letters and digits in the same order, in any case.
 
-    Their normal forms are compared (`text/normal_form.py`). Two sides without any letter or digit are the same.
+    The normal forms of the sides are compared (`text/normal_form.py`). Two sides without any letter or digit are the
+    same.
     """
 
     def __init__(self) -> None:
@@ -163,7 +187,7 @@ class DifferentSides(Filter):
     def judge(self, table: pa.Table) -> Verdict:
         sides = [table[name].combine_chunks() for name in self.columns]
         (first, strange), (second, also_strange) = map(_letter_sums, sides)
-        # Only sides that may be the same are compared letter by letter, which takes twenty times as long.
+        # Comparing letter by letter takes twenty times as long, so only sides that may be the same are compared.
         doubtful = np.flatnonzero(strange | also_strange | (first == second))
         same = pc.equal(*(letters(side.take(pa.array(doubtful))) for side in sides)).to_numpy(zero_copy_only=False)
         kept = np.ones(table.num_rows, bool)
@@ -172,27 +196,37 @@ class DifferentSides(Filter):
 
 
 def numbers(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
-    """The values of a column of numbers [row] in their own precision, and which are neither null nor NaN [row]."""
+    """Return the values of a column of numbers.
+
+    Returns:
+        The values [row] in their own precision, 0 for null; and a mask [row] of those that are neither null nor NaN.
+    """
     known = column.is_valid().to_numpy()
     values = (pc.fill_null(column, 0) if column.null_count else column).to_numpy()
     return values, known & ~np.isnan(values) if values.dtype.kind == "f" else known
 
 
-# What letters and digits of ASCII count, upper case like lower case; the sum of what all bytes of a text count.
+# A number for each byte: for letters and digits of ASCII one that ignores case, for all other bytes 0. The sum of
+# these numbers over a text is its letter sum.
 _COUNTS = bytes(
     (ord(chr(byte).lower()) * 37) % 241 + 1 if byte < 128 and chr(byte).isalnum() else 0 for byte in range(256)
 )
 
 
 def _letter_sums(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Sums [text] that are equal if letters and digits are, and a mask of texts [text] that may have a normal form."""
+    """Return the letter sums of texts, which are equal if their letters and digits are.
+
+    Returns:
+        The sums [text], and a mask [text] of texts with bytes for which the sum is not enough, because the normal form
+        may differ or they are not ASCII.
+    """
     content, offsets = text_bytes(texts)
     if not len(content):
         return np.zeros(len(texts), np.uint32), np.zeros(len(texts), bool)
-    # One more byte, at which empty texts at the end begin.
+    # The additional byte is where empty texts at the end begin.
     counts = np.frombuffer(content.tobytes().translate(_COUNTS) + b"\0", np.uint8)
     sums = np.add.reduceat(counts, offsets[:-1], dtype=np.uint32)
-    # Of an empty text `reduceat` gives a byte of the next one.
+    # For an empty text `reduceat` returns the first byte of the next text, so its sum is set to 0.
     sums[offsets[1:] == offsets[:-1]] = 0
     strange = np.zeros(len(texts), bool)
     others = np.flatnonzero((content > 127) | (content == ord("&")))
@@ -201,7 +235,7 @@ def _letter_sums(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 Keep = Literal["best", "most-similar", "most-different"]
-# What decides: columns in order, and whether their smallest value is wanted.
+# For each choice the columns that decide, in order, and whether the smallest value is the best; then the rank decides.
 ORDERS: dict[Keep, tuple[tuple[str, bool], ...]] = {
     "best": (),
     "most-similar": (("para_score", False),),
@@ -210,11 +244,12 @@ ORDERS: dict[Keep, tuple[tuple[str, bool], ...]] = {
 
 
 class OneHypothesis(TwoPassFilter):
-    """Keeps one row of each id.
+    """Keeps one row for each id.
 
-    `best` is the smallest rank, `most-similar` the largest paraphrase score, and `most-different` the smallest trigram
-    overlap, where a pair too short for trigrams counts as the same on both sides. Of equal overlaps the larger score
-    is kept, and of equal rows the smaller rank. Filters before this one say what a hypothesis must have at least.
+    `best` is the row with the smallest rank, `most-similar` the one with the largest paraphrase score, and
+    `most-different` the one with the smallest trigram overlap. A pair too short for trigrams counts as having the
+    largest overlap. Among equal overlaps the larger score is kept, and among equal rows the smaller rank. Filters
+    before this one decide which hypotheses are good enough.
     """
 
     def __init__(self, keep: Keep) -> None:
@@ -228,14 +263,14 @@ class OneHypothesis(TwoPassFilter):
         held, kept = None, []
         for table in rows():
             whole = table if held is None else pa.concat_tables([held, table])
-            # Rows of the last id may continue in the next table.
+            # The rows of the last id may continue in the next table, so they are held back.
             inside = int(np.searchsorted(whole["id"].to_numpy(), whole["id"][-1].as_py()))
             kept.append(self._best(whole.slice(0, inside)))
             held = whole.slice(inside)
         self._kept = np.concatenate([*kept, *([] if held is None else [self._best(held)])] or [np.empty(0, bool)])
 
     def _best(self, table: pa.Table) -> np.ndarray:
-        """Mark the best row of each id [row]."""
+        """Return a mask [row] of the best row of each id."""
         keys = []
         for name, smallest in ORDERS[self.keep]:
             values, known = numbers(table[name])
@@ -252,36 +287,53 @@ class OneHypothesis(TwoPassFilter):
 
 
 def parse_tenths(text: str) -> list[int]:
-    """Parse a choice of tenths such as `9-10` or `1,3,5-6`: ascending numbers from 1 to 10."""
+    """Read a choice of tenths such as `9-10` or `1,3,5-6` as ascending numbers from 1 to 10.
+
+    Raises:
+        InputError: If the text is no such choice.
+    """
     chosen: set[int] = set()
     for word in text.split(","):
-        first, dash, last = (part.strip() for part in word.partition("-"))
-        if not first.isdecimal() or (dash and not last.isdecimal()) or not 1 <= int(first) <= int(last or first) <= 10:
+        first, dash, end = (part.strip() for part in word.partition("-"))
+        if not first.isdecimal() or (dash and not end.isdecimal()) or not 1 <= int(first) <= int(end or first) <= 10:
             raise InputError(
                 f"tenths must be numbers from 1, the lowest, to 10, such as 9-10 or 1,3,5-6, was {text!r}",
                 option="tenths",
             )
-        chosen |= set(range(int(first), int(last or first) + 1))
+        chosen |= set(range(int(first), int(end or first) + 1))
     return sorted(chosen)
 
 
 def parts_by_rank(values: np.ndarray, parts: int) -> np.ndarray:
-    """Part [row], from 1, of numbers without NaN that are cut by rank into parts of equal size.
+    """Cut rows by the rank of their values into parts of equal size.
 
-    The row of rank `r`, from 0, of `n` belongs to part `parts r // n + 1`; of equal values the first ranks lower.
+    The row of rank `r`, from 0, among `n` rows is in part `parts * r // n + 1`. Among equal values the first row ranks
+    lower.
+
+    Args:
+        values: The values [row], without NaN.
+        parts: Number of parts.
+
+    Returns:
+        The part of each row [row], from 1, uint8.
     """
     order = np.argsort(values, kind="stable")
-    found = np.empty(len(values), np.uint8)
+    part_of = np.empty(len(values), np.uint8)
     for part in range(parts):
-        first, last = (-(-len(values) * bound // parts) for bound in (part, part + 1))
-        found[order[first:last]] = part + 1
-    return found
+        start, stop = (-(-len(values) * bound // parts) for bound in (part, part + 1))
+        part_of[order[start:stop]] = part + 1
+    return part_of
 
 
 class Tenths(TwoPassFilter):
-    """Keeps some tenths of the rows by a column (ParaNMT-50M, section 5.4, table 5); tenth 1 has the lowest values.
+    """Keeps some tenths of the rows, ranked by a column (ParaNMT-50M, section 5.4, table 5).
 
-    Equal values are ranked by id, in whose order rows come. Rows without a value have no rank; `HasValue` drops them.
+    Tenth 1 has the lowest values. Rows with equal values are ranked by their ids. Rows without a value have no rank,
+    so `HasValue` must drop them before.
+
+    Args:
+        column: Name of the column.
+        tenths: The tenths that are kept, from 1 to 10.
     """
 
     def __init__(self, column: str, tenths: Sequence[int]) -> None:
@@ -299,9 +351,9 @@ class Tenths(TwoPassFilter):
 
 
 class RandomSample(TwoPassFilter):
-    """Keeps a number of rows, sampled at random, or all if there are fewer: those with the smallest lottery numbers.
+    """Keeps a random sample of `count` rows, or all rows if there are fewer: those with the smallest lottery numbers.
 
-    The sample depends on the ids of the rows and on the seed alone, not on files or order.
+    The sample depends only on the ids of the rows and on the seed, not on their files or their order.
     """
 
     def __init__(self, count: int, seed: int) -> None:
@@ -309,6 +361,7 @@ class RandomSample(TwoPassFilter):
         self.count, self.seed = count, seed
 
     def _draws(self, table: pa.Table) -> np.ndarray:
+        """Return the lottery number of each row [row]."""
         return lottery(row_numbers(table), self.seed)
 
     def prepare(self, rows: Rows, work: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which rows `paranmt select` keeps: the settings, and their filters in the order of application."""
+"""Which rows `paranmt select` keeps: the settings, and the filters that follow from them."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class ReleaseFilter(Settings):
         by: Column of numbers that `tenths` ranks.
         min: Smallest values of columns, such as para_score=0.4,negation_mismatch=1.
         max: Largest values of columns, such as trigram_overlap=0.7,number_mismatch=0.
-        origin: Keep rows of these origins.
+        origin: Keep only rows of these origins.
         min_length: Minimum number of word tokens on either side.
         max_length: Maximum number of word tokens on either side; the paper: 30.
-        keep: Which hypothesis of a sentence is kept, of those that pass all other filters (before `sample`).
-        drop_identical: Drop pairs whose sides have the same letters and digits, case aside.
-        drop_copies: Keep only the first row of each pair, reference or translation; case and punctuation count.
+        keep: Which hypothesis of a sentence is kept, among those that pass all other filters (before `sample`).
+        drop_identical: Drop pairs whose sides have the same letters and digits; case does not matter.
+        drop_copies: Keep only the first row of each pair, reference or translation; case and punctuation matter.
         drop_near_duplicates: Keep only the first of rows whose pair, reference or translation is nearly the same.
         similarity: Smallest Jaccard similarity of the sets of word bigrams of near-duplicates.
         keep_differing: Keep near-duplicates that differ in a number, a unit, a negation, a name or an address.
@@ -72,8 +72,8 @@ class ReleaseFilter(Settings):
         item_encoder: Encoder whose cosine finds paraphrases of evaluation sentences.
         item_similarity: Smallest score of a paraphrase: the cosine, less 0.04 for each of numbers, negation and names
             that differ, and less 0.1 times the share of characters that the longer text has more.
-        sample: Number of rows, sampled at random from those that are left, or all of these if they are fewer;
-            the paper: 5 million.
+        sample: Number of rows that are sampled at random from those that pass all filters, or all of these if there
+            are fewer; the paper: 5 million.
         seed: Seed of the sample.
     """
 
@@ -110,12 +110,17 @@ class ReleaseFilter(Settings):
 
     @property
     def ranges(self) -> dict[str, Interval]:
-        """Minimum and maximum of columns, both included; None is unbounded."""
+        """Smallest and largest value of columns, both included; None if there is no bound."""
         low, high = self.min or {}, self.max or {}
         return {name: (low.get(name), high.get(name)) for name in {**low, **high}}
 
     def filters(self, schema: pa.Schema, language: str = ENGLISH) -> list[Filter]:
-        """Create the filters for a schema and a language (ISO 639-1 code), in the order in which they are applied."""
+        """Return the filters, in the order in which they are applied.
+
+        Args:
+            schema: Schema of the corpus.
+            language: Language of the corpus (ISO 639-1).
+        """
         filters: list[Filter] = []
 
         def need(column: str) -> None:
@@ -135,7 +140,8 @@ class ReleaseFilter(Settings):
         if self.drop_identical:
             filters.append(DifferentSides())
         copies = self.drop_copies or ()
-        # All filters between treat copies of a pair alike. Of copies of one side, the first that passes them stays.
+        # The filters between these two treat all copies of a pair alike, so copies of pairs can be dropped first.
+        # Copies of one side are dropped after them, so that the first one that passes them stays.
         if "pair" in copies:
             filters.append(FirstCopies("pair"))
         filters += self._language_and_evaluation(language)
@@ -150,10 +156,11 @@ class ReleaseFilter(Settings):
             filters.append(OneHypothesis(self.keep))
         if self.sample is not None:
             filters.append(RandomSample(self.sample, self.seed))
-        # A column may decide twice, but its missing values are dropped once.
+        # If a column decides twice, its missing values are still dropped, and counted, once.
         return list({one.reason: one for one in filters}.values())
 
     def _language_and_evaluation(self, language: str) -> list[Filter]:
+        """Return the filters by detected language and by evaluation sets."""
         filters: list[Filter] = []
         if self.language is not None:
             filters.append(InLanguage(LanguageConfig(self.language, self.detector, probability=self.probability)))
@@ -170,7 +177,11 @@ class ReleaseFilter(Settings):
 
 
 def _numbers(option: str, values: Mapping[str, Any]) -> dict[str, float | int]:
-    """Read the values of `min` or `max`."""
+    """Read the numbers of `min` or `max`, for each column.
+
+    Raises:
+        InputError: If a value is no finite number, or one that the column cannot have.
+    """
     found: dict[str, float | int] = {}
     for column, value in values.items():
         try:

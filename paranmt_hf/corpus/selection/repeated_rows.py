@@ -1,4 +1,4 @@
-"""Filters of rows that repeat an earlier one, exactly or nearly; the first row by id is kept."""
+"""Filters that drop rows which repeat an earlier one, exactly or nearly; the first row by id is kept."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Compared = Literal["pair", "reference", "translation"]
 
 
 def compared_columns(compared: Compared) -> list[str]:
-    """The columns that are compared."""
+    """Return the columns that are compared."""
     return ["reference", "translation"] if compared == "pair" else [compared]
 
 
@@ -36,12 +36,20 @@ class FirstIsKept(TwoPassFilter):
 
     @abstractmethod
     def find_repeats(self, rows: Rows, work: Path) -> tuple[np.ndarray, np.ndarray]:
-        """Places of the rows that repeat another, ascending [repeat], and ids of the repeated rows [repeat]."""
+        """Find the rows that repeat another.
+
+        Args:
+            rows: Reads all rows.
+            work: Empty folder for files.
+
+        Returns:
+            Indices of these rows among all, ascending [repeat], and the ids of the rows that they repeat [repeat].
+        """
 
     def prepare(self, rows: Rows, work: Path) -> None:
         with writing(work):
             self._places, self._firsts = self.find_repeats(rows, work)
-        # From here on, rows are recognised by their place.
+        # From here on rows are recognised by their index, so no columns need to be read.
         self.columns = ()
 
     def judge(self, table: pa.Table) -> Verdict:
@@ -53,9 +61,9 @@ class FirstIsKept(TwoPassFilter):
 
 
 class FirstCopies(FirstIsKept):
-    """Drops a row with the pair, reference or translation of an earlier one, in the same normal form.
+    """Drops a row whose pair, reference or translation is that of an earlier row, in the same normal form.
 
-    Two independent hashes of 64 bits represent the sentences; DuckDB finds those that repeat, out of core.
+    DuckDB finds equal rows out of core, by two independent hashes of 64 bits in place of the sentences.
     """
 
     def __init__(self, compared: Compared) -> None:
@@ -86,7 +94,11 @@ class FirstCopies(FirstIsKept):
 class FirstOfLike(FirstIsKept):
     """Drops a row whose pair, reference or translation is a near-duplicate of that of an earlier row that is kept.
 
-    With `keep_differing`, sentences that differ in a number, a unit, a negation, a name or an address are not similar.
+    Args:
+        compared: What is compared.
+        similarity: Smallest Jaccard similarity of near-duplicates.
+        language: Language of the rows (ISO 639-1).
+        keep_differing: Whether rows are kept that differ in a number, a unit, a negation, a name or an address.
     """
 
     def __init__(

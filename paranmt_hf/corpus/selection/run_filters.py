@@ -1,4 +1,4 @@
-"""Filters over a whole corpus, out of core."""
+"""Runs filters over all rows of a corpus, out of core, so that an interrupted run can be continued."""
 
 from __future__ import annotations
 
@@ -24,16 +24,22 @@ from paranmt_hf.util.parquet import open_parquet, read_schema
 from paranmt_hf.util.progress import QUIET_SECONDS, Progress
 from paranmt_hf.util.records import as_json, from_json, read_json
 
-CHECKPOINT_SECONDS = 20.0  # Seconds of a pass after which its verdicts are saved
-BLOCK_ROWS = 1_000_000  # Rows whose verdicts are read at once
+CHECKPOINT_SECONDS = 20.0  # Seconds after which the state of a pass is saved
+BLOCK_ROWS = 1_000_000  # Number of rows whose verdicts are read at once
 STATE = "verdicts.json"
-# The number of the filter, from 1, that dropped a row, 0 if it is kept, and the number that decided, NaN or 0 if there
-# is none.
+# Verdict about a row: the filter that dropped it, counted from 1, or 0 if it is kept; and the number that decided, NaN
+# or 0 if there is none.
 VERDICT = np.dtype([("filter", np.uint8), ("number", np.float64)])
 
 
 class ReleaseRows:
-    """The rows of Parquet files in order of their ids."""
+    """The rows of the Parquet files of a corpus, in the order of their ids.
+
+    Attributes:
+        files: The files.
+        rows: Number of rows in all files.
+        schema: Their schema.
+    """
 
     def __init__(self, files: Sequence[Path]) -> None:
         self.files = list(files)
@@ -44,9 +50,17 @@ class ReleaseRows:
         self.schema = read_schema(self.files[0])
 
     def tables(self, columns: Collection[str], *, skip: int = 0) -> Iterator[tuple[int, pa.Table]]:
-        """Read columns, and always the key columns; yields the place of each table's first row, from 0, and the table.
+        """Read some columns, and always the key columns, row group by row group.
 
-        The first `skip` rows are left out: whole tables that an earlier run has read.
+        Args:
+            columns: Names of the columns.
+            skip: Number of rows at the start that are left out; must end where a row group ends.
+
+        Yields:
+            Index of the first row of a table among all rows, and the table.
+
+        Raises:
+            InputError: If the ids do not ascend.
         """
         place, last = skip, None
         names = list(dict.fromkeys([*key_columns(self.schema.names), *columns]))
@@ -63,7 +77,12 @@ class ReleaseRows:
 
 
 class Verdicts:
-    """The verdict about each row of a corpus in a file, which later runs continue."""
+    """The verdict about each row of a corpus, in a file that later runs continue.
+
+    Args:
+        folder: Folder of the file, which is created if it is missing.
+        rows: Number of rows of the corpus.
+    """
 
     def __init__(self, folder: Path, rows: int) -> None:
         self.rows = rows
@@ -75,20 +94,22 @@ class Verdicts:
         self._folder = folder
 
     def close(self) -> None:
+        """Close the file."""
         self._file.close()
 
     def read(self, place: int, count: int) -> np.ndarray:
-        """Verdicts about up to `count` rows from a place on [row], `VERDICT`."""
+        """Return the verdicts [row], `VERDICT`, about up to `count` rows from the index `place` on."""
         self._file.seek(VERDICT.itemsize * place)
         return np.frombuffer(bytearray(self._file.read(VERDICT.itemsize * count)), VERDICT)
 
     def write(self, place: int, verdicts: np.ndarray) -> None:
+        """Write the verdicts [row] about consecutive rows from the index `place` on."""
         with writing(self._folder):
             self._file.seek(VERDICT.itemsize * place)
             self._file.write(verdicts.tobytes())
 
     def forget(self, done: int, place: int) -> None:
-        """Restore the rows, from a place on, that filters after the first `done` ones dropped."""
+        """Keep again the rows, from the index `place` on, that any but the first `done` filters dropped."""
         for start in range(place, self.rows, BLOCK_ROWS):
             verdicts = self.read(start, BLOCK_ROWS)
             later = verdicts["filter"] > done
@@ -102,7 +123,7 @@ class Verdicts:
             os.fsync(self._file.fileno())
 
     def counts(self, filters: int) -> list[int]:
-        """Count the rows that each filter dropped."""
+        """Return how many rows each of `filters` filters dropped."""
         total = np.zeros(filters + 1, np.int64)
         for start in range(0, self.rows, BLOCK_ROWS):
             total += np.bincount(self.read(start, BLOCK_ROWS)["filter"], minlength=filters + 1)
@@ -111,19 +132,23 @@ class Verdicts:
 
 @dataclass(frozen=True)
 class _SelectionState:
-    """The state of a selection in progress."""
+    """How far a selection has got, for a later run that continues it."""
 
-    input: dict[str, Any]  # What determines the rows
+    input: dict[str, Any]  # What determines the rows of the corpus
     done: list[dict[str, Any]]  # Identities of the filters that have judged all rows
-    judging: list[dict[str, Any]]  # Identities of the filters of the current pass
-    rows: int  # Number of rows that these have judged
+    judging: list[dict[str, Any]]  # Identities of the filters in the current pass
+    rows: int  # Number of rows that the current pass has judged
     seconds: float  # Duration of all work so far
 
 
 class FilterRun:
-    """Runs the rows of a corpus through at most 255 filters, in the order in which they decide.
+    """Runs the rows of a corpus through filters, in the order in which they decide.
 
-    `input` is what determines the rows, as JSON values; the caller has locked the folder of the verdicts.
+    Args:
+        source: The rows.
+        filters: At most 255 filters.
+        input: What determines the rows, as JSON values.
+        work: Work folder, which the caller has locked.
     """
 
     def __init__(self, source: ReleaseRows, filters: Sequence[Filter], input: Mapping[str, Any], work: Path) -> None:
@@ -133,7 +158,7 @@ class FilterRun:
         self._spent, self._started = 0.0, time.monotonic()
 
     def run(self, verdicts: Verdicts) -> None:
-        """Judge all rows, continuing an earlier run."""
+        """Judge all rows, continuing an earlier run in the work folder."""
         done, rows = self._known()
         verdicts.forget(done, rows)
         while done < len(self.filters):
@@ -143,7 +168,10 @@ class FilterRun:
             self._save(verdicts, done)
 
     def _next_pass(self, done: int) -> range:
-        """Numbers of the filters of the next pass over the rows: a `TwoPassFilter`, or all before the next one."""
+        """Return the indices of the filters in the next pass over the rows, if the first `done` have finished.
+
+        That is one `TwoPassFilter`, or all filters before the next one.
+        """
         stop = done + 1
         if not isinstance(self.filters[done], TwoPassFilter):
             while stop < len(self.filters) and not isinstance(self.filters[stop], TwoPassFilter):
@@ -151,9 +179,15 @@ class FilterRun:
         return range(done, stop)
 
     def _judge(self, verdicts: Verdicts, group: range, rows: int) -> None:
-        """Apply filters in one pass, starting at a row."""
+        """Apply filters in one pass.
+
+        Args:
+            verdicts: The verdicts about all rows, which are updated.
+            group: Indices of the filters.
+            rows: Number of rows that an earlier run has judged in this pass.
+        """
         filters = self.filters[group.start : group.stop]
-        # Filters that compare columns with numbers are fast next to all others.
+        # Filters that compare columns with numbers are fast, so progress is named after any other filter.
         label = next((one.task for one in filters if one.task != Filter.task), Filter.task)
         alone = filters[0] if isinstance(filters[0], TwoPassFilter) else None
         spill = self.work / "spill"
@@ -176,25 +210,26 @@ class FilterRun:
             shutil.rmtree(spill, ignore_errors=True)
 
     def _judge_table(self, verdicts: Verdicts, group: range, place: int, table: pa.Table) -> None:
-        found = verdicts.read(place, table.num_rows)
-        left = np.flatnonzero(found["filter"] == 0)
-        rest = table if len(left) == table.num_rows else table.take(pa.array(left))
-        before = len(left)
+        """Apply filters to the rows of a table that are still kept."""
+        table_verdicts = verdicts.read(place, table.num_rows)
+        kept = np.flatnonzero(table_verdicts["filter"] == 0)
+        rest = table if len(kept) == table.num_rows else table.take(pa.array(kept))
+        before = len(kept)
         for index in group:
-            if not len(left):
+            if not len(kept):
                 break
             verdict = self.filters[index].judge(rest)
             if verdict.kept.all():
                 continue
-            dropped = left[~verdict.kept]
-            found["filter"][dropped] = index + 1
-            found["number"][dropped] = np.nan if verdict.number is None else verdict.number[~verdict.kept]
-            left, rest = left[verdict.kept], rest.filter(pa.array(verdict.kept))
-        if len(left) < before:
-            verdicts.write(place, found)
+            dropped = kept[~verdict.kept]
+            table_verdicts["filter"][dropped] = index + 1
+            table_verdicts["number"][dropped] = np.nan if verdict.number is None else verdict.number[~verdict.kept]
+            kept, rest = kept[verdict.kept], rest.filter(pa.array(verdict.kept))
+        if len(kept) < before:
+            verdicts.write(place, table_verdicts)
 
     def _seen(self, verdicts: Verdicts, columns: Collection[str], label: str) -> Iterator[pa.Table]:
-        """Read the rows that no filter has dropped so far."""
+        """Read the columns of the rows that no filter has dropped so far."""
         with Progress(label, self.source.rows, unit="pairs", least=QUIET_SECONDS) as progress:
             for place, table in self.source.tables(columns):
                 kept = verdicts.read(place, table.num_rows)["filter"] == 0
@@ -203,7 +238,7 @@ class FilterRun:
                 progress.advance_to(place + table.num_rows)
 
     def _known(self) -> tuple[int, int]:
-        """Number of filters that an earlier run finished, and of rows judged in the current pass."""
+        """Return how many filters an earlier run finished, and how many rows it judged in the pass after them."""
         path = self.work / STATE
         if not path.exists():
             return 0, 0
@@ -220,6 +255,7 @@ class FilterRun:
         return done, state.rows if state.judging == self._identities[group.start : group.stop] else 0
 
     def _save(self, verdicts: Verdicts, done: int, judging: range = range(0), rows: int = 0) -> None:
+        """Write the state of the run to disk, after its verdicts."""
         verdicts.sync()
         state = _SelectionState(
             input=self._input,

@@ -1,7 +1,8 @@
-"""`paranmt select`: select rows of a corpus as a new corpus. ParaNMT-50M, section 5.4.
+"""`paranmt select`: selects rows of a corpus as a new corpus (ParaNMT-50M, section 5.4).
 
 Filters decide in this order: tenths of all rows, ranges of columns, origin, length, identical sides, copies of a pair,
-language, evaluation sets, copies of one side, near-duplicates, one hypothesis of a sentence, and last the sample.
+language, evaluation sets, copies of one side, near-duplicates, one hypothesis of a sentence, and at the end the
+sample.
 """
 
 from __future__ import annotations
@@ -36,26 +37,29 @@ from paranmt_hf.util.work import working
 
 
 class Selected(Built):
-    """A finished selection."""
+    """A finished selection in its folder."""
 
     @property
     def rows(self) -> int:
+        """Number of rows that were kept."""
         return self.record.configs["default"].rows
 
     @property
     def selection(self) -> SelectionRecord:
-        """The source of the selection, and the number of rows that each filter dropped, in order of application."""
-        found = self.record.selection
-        assert found is not None
-        return found
+        """The corpus that was selected from, and the number of rows that each filter dropped, in order."""
+        selection = self.record.selection
+        assert selection is not None
+        return selection
 
     def summary(self) -> str:
+        """Describe how many rows each filter dropped, and how to load the corpus."""
         lines = [f"{self.folder}: {counted(self.rows, 'pair')}" + ("" if self.fresh else " (was selected already)")]
         lines += dropped_lines(self.selection.rows, [(one.reason, one.dropped) for one in self.selection.filters])
         lines += self.record.config_lines()
         return "\n".join([*lines, f"load it: load_dataset({shown_path(self.folder.resolve())!r})"])
 
     def to_json(self) -> dict[str, Any]:
+        """Return folder, number of kept rows and the selection as JSON values."""
         return {"folder": str(self.folder), "left": self.rows, "selection": as_json(self.selection)}
 
 
@@ -69,10 +73,10 @@ def select(
     """Select rows of a corpus by score, length, language and more; they become a corpus with the same ids.
 
     Args:
-        corpus: Its folder, or its id on the Hub, which `@` and a revision may follow.
+        corpus: Folder of the corpus, or its id on the Hub, which `@` and a revision may follow.
         out: Folder of the new corpus; its name becomes the name of the corpus.
         config: Which rows are kept.
-        keep_dropped: Parquet file for the other rows: id, sentences, reason, and the number that decided.
+        keep_dropped: Parquet file for the dropped rows: id, sentences, reason, and the number that decided.
     """
     config, out = config or ReleaseFilter(), result_folder(out)
     found = find_release(corpus)
@@ -89,7 +93,7 @@ def select(
 
     @contextmanager
     def judged(work: Path) -> Iterator[tuple[Verdicts, list[int]]]:
-        """Filter the rows, continuing earlier work; yields the verdicts and the number of rows each filter dropped."""
+        """Filter the rows, continuing earlier work; yield the verdicts, and how many rows each filter dropped."""
         with closing(Verdicts(work, rows.rows)) as verdicts:
             FilterRun(rows, filters, {"files": settings["selection"]["files"]}, work).run(verdicts)
             counts = verdicts.counts(len(filters))
@@ -108,10 +112,10 @@ def select(
                 stack.enter_context(closing(writer))
             progress = stack.enter_context(Progress("select", rows.rows, unit="pairs"))
             for place, table in rows.tables(columns):
-                own = verdicts.read(place, table.num_rows)
+                table_verdicts = verdicts.read(place, table.num_rows)
                 if writer is not None:
-                    writer.add(table, own)
-                is_kept = own["filter"] == 0
+                    writer.add(table, table_verdicts)
+                is_kept = table_verdicts["filter"] == 0
                 if is_kept.any():
                     yield table if is_kept.all() else table.filter(pa.array(is_kept))
                 progress.advance_to(place + table.num_rows)
@@ -139,7 +143,7 @@ def select(
         write_card(folder, record)
         return record
 
-    # The work folder may be continued with other filters: each filter's verdicts count for the same filter.
+    # Work may be continued with other filters, because verdicts are kept by the identity of their filter.
     selected = run(
         out,
         identity_of(settings),
@@ -158,7 +162,7 @@ def select(
 
 
 def _check_filters(filters: Sequence[Filter], rows: ReleaseRows, name: str) -> None:
-    """Check that there is a filter, and that the rows of the corpus `name` have the columns that filters need."""
+    """Reject a selection without filters, or with filters for which the corpus `name` lacks the columns."""
     if not filters:
         raise InputError("nothing says which rows are kept: give at least one filter, such as `tenths` or `sample`")
     commands = {column.name: column.command for column in COLUMNS}
@@ -176,9 +180,9 @@ def _check_filters(filters: Sequence[Filter], rows: ReleaseRows, name: str) -> N
 
 
 def _settings(found: FoundRelease, rows: ReleaseRows, filters: Sequence[Filter]) -> dict[str, Any]:
-    """Everything that determines the result: the settings of the source corpus, and the recipe."""
+    """Return everything that determines the result: the settings of the source corpus, and the selection."""
     settings = dict(found.record.settings)
-    # The title is that of the whole.
+    # The title belongs to the whole corpus, not to a selection.
     settings["release"] = {name: value for name, value in settings["release"].items() if name != "title"}
     selection = {
         "release": found.name,
