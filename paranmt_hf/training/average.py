@@ -1,4 +1,4 @@
-"""The mean of several encoders."""
+"""Average the weights of several encoders."""
 
 from __future__ import annotations
 
@@ -59,7 +59,11 @@ def average_encoders(models: Sequence[str | Path], out: str | Path) -> Mean:
 
 
 def _mean(located: Sequence[Model]) -> SentenceEncoder:
-    """Average the weights of encoders."""
+    """Load encoders, and average their weights.
+
+    Raises:
+        InputError: They differ in kind, vocabulary or dimensions.
+    """
     from paranmt_hf.encoders.building import trainable
 
     mean = trainable(load(located[0], device="cpu"))
@@ -80,7 +84,10 @@ def _mean(located: Sequence[Model]) -> SentenceEncoder:
 
 
 def _kind(model: SentenceEncoder) -> tuple[Any, ...]:
-    """What averaged models must have in common, including how a BLSTM joins directions and pooling."""
+    """Return what averaged models must have in common: modules, activations and units, but not the values of weights.
+
+    The modules also show how a BLSTM joins its directions, and what is pooled.
+    """
     from paranmt_hf.encoders.composition import take_apart
 
     composition = take_apart(model)

@@ -1,4 +1,4 @@
-"""The card of an encoder: template values from its record, its results, and texts by its authors."""
+"""The card of an encoder: the values of its template, from its record, its results, and texts by its authors."""
 
 from __future__ import annotations
 
@@ -32,11 +32,15 @@ from paranmt_hf.util.settings import option_words
 def encoder_values(
     own: Mapping[str, Any], name: str, folder: Path, about: About | None = None, results: Sequence[Results] = ()
 ) -> dict[str, Any]:
-    """Collect what the card of an encoder shows, as JSON values.
+    """Collect the values that the card of an encoder shows, as JSON values.
 
-    `own` are the values of its kind, such as `trained_values`: the name of the template (`made`), the record, and what
-    the template shows besides. `about`, information by its authors, replaces some of them. `results` are its results
-    on STS, and those of copies stored in other precisions.
+    Args:
+        own: Values of its kind, such as `trained_values` returns: the name of the template (`made`), the record, and
+            what the template shows besides.
+        name: Name of the encoder.
+        folder: Its folder.
+        about: Information by its authors, which replaces some of these values; None for none.
+        results: Its results on STS first, then those of copies stored in other precisions.
     """
     modules = json.loads((folder / "modules.json").read_text(encoding="utf8"))
     said = (about or About()).values
@@ -73,16 +77,18 @@ def encoder_values(
 
 
 def encoder_card(values: Mapping[str, Any]) -> str:
-    """Render the card of an encoder from the values of `encoder_values`, or a file of `model_cards/`.
+    """Render the card of an encoder.
 
-    They may hold `repository`, the id on the Hub.
+    Args:
+        values: The values of `encoder_values`, or of a file of `model_cards/`. They may also hold `repository`, the id
+            on the Hub.
     """
     license = License.parse(values["license"], listed=False) if values.get("license") else None
     header = _header(values, license)
     figures: dict[str, Any] = {**dict.fromkeys(("results", "figures", "development", "speed")), "rate": 0}
     if values["results"] is not None:
         results = Results.from_json(values["results"], "results")
-        # The sets whose content is that of the development set, whatever their names.
+        # Recognise the development set by its content, whatever its name is.
         settings = (values.get("record") or {}).get("settings") or {}
         checksum = settings.get("development_checksum")
         held_out = [name for name, found in results.data.items() if found == checksum]
@@ -101,7 +107,7 @@ def encoder_card(values: Mapping[str, Any]) -> str:
         }
         if (speed := results.speed) is not None:
             figures["rate"] = round(float(f"{speed.sentences_per_second:.2g}"))
-            # A figure of speed counts only with its machine, and how busy that was.
+            # A speed means something only if the machine is known, and how busy it was.
             if None not in (speed.cores, speed.load):
                 figures["speed"] = speed
     shown = {
@@ -119,6 +125,7 @@ def encoder_card(values: Mapping[str, Any]) -> str:
 
 
 def _header(values: Mapping[str, Any], license: License | None) -> dict[str, Any]:
+    """Return the header of the card, whose fields the Hub reads."""
     languages = ["en"] if values["languages"] is None else list(values["languages"])
     header: dict[str, Any] = {
         "library_name": "sentence-transformers",
@@ -133,9 +140,11 @@ def _header(values: Mapping[str, Any], license: License | None) -> dict[str, Any
 
 
 def _index(results: Results, held_out: Sequence[str]) -> list[dict[str, Any]]:
-    """The results in the form of `model-index`: the papers' scores per year, and sets outside the years.
+    """Convert results to the form of `model-index`: the papers' scores per year, and those of sets outside the years.
 
-    Sets that are `held_out` to choose weights are no results.
+    Args:
+        results: The results.
+        held_out: Names of sets on which the weights were chosen; they are left out, because they are no results.
     """
     chosen = [(row, "Pearson, mean of the sets") for row in results.tables["Year"] if row.name != "Mean"]
     chosen += [(row, "Pearson") for row in results.tables["Set"] if row.group is None and row.name not in held_out]
@@ -150,15 +159,21 @@ def _index(results: Results, held_out: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def eval_results(results: Results | None) -> str | None:
-    """Write the results that the Hub's leaderboards read, as the YAML of a file in `.eval_results/`.
+    """Convert results to the YAML of a file in `.eval_results/`, which the Hub's leaderboards read.
 
     The Hub's benchmarks of these sets rank by Spearman's rho over all pairs of a year.
+
+    Args:
+        results: Results on STS; None for none.
+
+    Returns:
+        The YAML; None if there are no results of the years that the Hub has.
     """
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
     entries = []
     for row in results.tables["Year"] if results else ():
-        # The Hub has the pairs of these years.
+        # Only these years have a benchmark on the Hub.
         if row.name in ("STS12", "STS13", "STS14", "STS15", "STS16"):
             score = round(100 * row["all_spearman"], 2)
             notes = f"Spearman's rho times 100 over all {row.items:,} pairs, cosine similarity"
@@ -168,9 +183,9 @@ def eval_results(results: Results | None) -> str | None:
 
 
 def trained_values(training: TrainingRecord, folder: Path) -> dict[str, Any]:
-    """Values of the card of an encoder that was trained on pairs; see `encoder_values`."""
+    """Return the values of the card of an encoder that was trained on pairs; see `encoder_values`."""
     config, data = training.settings.encoder, training.settings.data
-    # One encoder that reads words in order makes the whole tell orders apart.
+    # A combination depends on the order of words if any of its encoders does, so its limits are those of that encoder.
     family = next((family for family in config.families if family.ordered), config.families[0])
     return {
         "made": "trained",
@@ -187,7 +202,7 @@ def trained_values(training: TrainingRecord, folder: Path) -> dict[str, Any]:
 
 
 def made_values(made: MadeRecord, folder: Path) -> dict[str, Any]:
-    """Values of the card of an encoder that was made in Python; see `encoder_values`."""
+    """Return the values of the card of an encoder that was made in Python; see `encoder_values`."""
     families = [FAMILIES[name] for name in made.families]
     return {
         "made": "made",
@@ -202,12 +217,18 @@ def made_values(made: MadeRecord, folder: Path) -> dict[str, Any]:
 
 
 def write_model_card(folder: Path, name: str, own: Mapping[str, Any]) -> None:
-    """Write the card of an encoder into its folder, before evaluation and publication; see `folder_card`."""
+    """Write the card of an encoder into its folder; arguments as in `folder_card`."""
     (folder / "README.md").write_text(folder_card(folder, name, own), encoding="utf8", newline="\n")
 
 
 def folder_card(folder: Path, name: str, own: Mapping[str, Any]) -> str:
-    """Render the card in the folder of an encoder; equal runs have equal cards, so it shows no times."""
+    """Render the card in the folder of an encoder. Equal runs have equal cards, so it shows no times.
+
+    Args:
+        folder: The folder.
+        name: Name of the encoder.
+        own: Values of its kind; see `encoder_values`.
+    """
     record = own["record"]
     if "history" in record:
         record = {**record, "history": {**record["history"], "seconds": None}}
@@ -215,7 +236,7 @@ def folder_card(folder: Path, name: str, own: Mapping[str, Any]) -> str:
 
 
 def sources(training: TrainingRecord) -> list[str]:
-    """Names of the training files and datasets of a model, without folders."""
+    """Return the names of the files and datasets that a model was trained on, without folders."""
     names: list[str] = []
     for source in training.settings.data["sources"]:
         if isinstance(source, Mapping) and "release" in source:
@@ -232,13 +253,17 @@ def sources(training: TrainingRecord) -> list[str]:
 
 
 def hub_datasets(data: Mapping[str, Any]) -> list[str]:
-    """Datasets on the Hub that a model was trained on."""
+    """Return the ids of the datasets on the Hub that a model was trained on.
+
+    Args:
+        data: The data in the settings of a record.
+    """
     names = [str(source.get("dataset", "")) for source in data["sources"] if isinstance(source, Mapping)]
     return [name for name in names if is_id(name)]
 
 
 def command(training: TrainingRecord) -> str:
-    """Command that made a model, with paths shortened to names."""
+    """Return the command that made a model, for its card, with paths shortened to names."""
     settings = training.settings
     words = ["paranmt train --data", *map(shell_word, sources(training))]
     for usual, given in ((EncoderConfig().resolved(), settings.encoder), (TrainConfig(), settings.training)):
@@ -251,13 +276,20 @@ def command(training: TrainingRecord) -> str:
 
 
 def distill_commands(folder: Path) -> list[str]:
-    """The command that distilled an encoder; none if it was not distilled."""
+    """Return a list with the command that distilled the encoder in a folder; an empty one if it was not distilled."""
     file = folder / DISTILLATION_FILE
     return [read_json(file, "how an encoder was distilled")["command"]] if file.is_file() else []
 
 
 def data_options(data: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Command-line options for the selection of pairs in a record, and those for excluded pairs."""
+    """Return the words of a command that select pairs as a record says.
+
+    Args:
+        data: The data in the settings of a record.
+
+    Returns:
+        The options that choose pairs, and those that exclude pairs with sentences of evaluation sets.
+    """
     chosen: dict[str, Any] = {}
     ranges, usual = data.get("ranges", {}), PairSelection()
     for name, column, bound in (
@@ -283,7 +315,12 @@ def data_options(data: Mapping[str, Any]) -> tuple[list[str], list[str]]:
 
 
 def _named(given: Any, inputs: Mapping[str, str]) -> Any:  # noqa: ANN401 - settings
-    """Replace checksums in settings by the names of the inputs, or where these are unknown, by a placeholder."""
+    """Replace checksums in settings by the names of the inputs, or if unknown by placeholders such as VECTORS.
+
+    Args:
+        given: The settings of a record.
+        inputs: Names of the inputs, by the setting.
+    """
     checksums = {name for name, value in vars(given).items() if str(value).startswith("sha256:")}
     names = {name: inputs.get(name, name.upper()) for name in vars(given) if name in inputs or name in checksums}
     return replace(given, **names)
@@ -295,5 +332,5 @@ def shell_word(text: str) -> str:
 
 
 def _papers(families: Iterable[Family]) -> list[str]:
-    """Citations of the papers of some families, each once."""
+    """Return the citations of the papers of some families, each once."""
     return list(dict.fromkeys(family.paper for family in families if family.paper))

@@ -1,4 +1,4 @@
-"""Atomic checkpoints, with checksums."""
+"""Checkpoints with checksums, which are replaced atomically."""
 
 from __future__ import annotations
 
@@ -22,12 +22,18 @@ if TYPE_CHECKING:
     from torch import nn
 
 CHECKPOINT_SECONDS = 60.0  # Time between two checkpoints
-# In a folder of several files: the checksum of each, and the mark that all of them were written.
+# Files of a checkpoint that is a folder: the checksums of the other files, and the mark that all of them were written.
 SEAL, COMPLETE = "files.json", "complete"
 
 
 def write_checkpoint(path: Path, tensors: Mapping[str, torch.Tensor | np.ndarray], state: dict[str, Any]) -> None:
-    """Replace a checkpoint: tensors or arrays by name, written without a copy, and everything else as JSON values."""
+    """Replace a checkpoint.
+
+    Args:
+        path: The file.
+        tensors: Tensors or arrays by name, which are written without a copy.
+        state: Everything else, as JSON values.
+    """
     if all(isinstance(tensor, np.ndarray) for tensor in tensors.values()):
         from safetensors.numpy import save_file
     else:
@@ -39,21 +45,32 @@ def write_checkpoint(path: Path, tensors: Mapping[str, torch.Tensor | np.ndarray
 
 
 def _checksum(tensors: Mapping[str, torch.Tensor | np.ndarray], about: str) -> str:
-    """SHA-256 over names and values, because safetensors does not detect damaged values."""
+    """Compute the SHA-256 of names, values and state, because safetensors does not notice damaged values."""
     digest = hashlib.sha256(about.encode())
     for name, tensor in sorted(tensors.items()):
         digest.update(name.encode())
         if not isinstance(tensor, np.ndarray):
             import torch
 
-            # numpy does not know all types of numbers that torch has.
+            # As bytes, because numpy does not have all types of numbers that torch has.
             tensor = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
         digest.update(tensor.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 
 def read_checkpoint(path: Path, framework: Literal["pt", "np"] = "pt") -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Read a checkpoint: tensors, or arrays if the framework is `np`, and the state; None if there is none."""
+    """Read a checkpoint.
+
+    Args:
+        path: The file.
+        framework: `pt` to get tensors, `np` to get arrays.
+
+    Returns:
+        The tensors or arrays by name, and the state; None if there is no checkpoint.
+
+    Raises:
+        InputError: The file is damaged.
+    """
     if not path.exists():
         return None
     try:
@@ -67,9 +84,12 @@ def read_checkpoint(path: Path, framework: Literal["pt", "np"] = "pt") -> tuple[
 
 
 class CheckpointFile:
-    """The checkpoint of a run, a file that is written every minute.
+    """The checkpoint file of a run, which is written every minute.
 
-    Large ones take long to write, which shall not take more than a tenth of the time.
+    Writing a large one takes long. Then it is written less often, so that writing takes at most a tenth of the time.
+
+    Args:
+        path: The file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -78,16 +98,16 @@ class CheckpointFile:
 
     @property
     def is_due(self) -> bool:
-        """Whether enough time has passed since the last one."""
+        """Whether it is time to write the next one."""
         wait = max(CHECKPOINT_SECONDS, 10 * self._took) if CHECKPOINT_SECONDS else 0
         return time.monotonic() - self._written >= wait
 
     def read(self, framework: Literal["pt", "np"] = "pt") -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """Read it; see `read_checkpoint`."""
+        """Read the checkpoint; see `read_checkpoint`."""
         return read_checkpoint(self.path, framework)
 
     def write(self, tensors: Mapping[str, torch.Tensor | np.ndarray], state: dict[str, Any]) -> None:
-        """Replace it; see `write_checkpoint`."""
+        """Replace the checkpoint; see `write_checkpoint`."""
         started = time.monotonic()
         write_checkpoint(self.path, tensors, state)
         self._written = time.monotonic()
@@ -95,9 +115,13 @@ class CheckpointFile:
 
 
 def seal(folder: Path, state: dict[str, Any]) -> None:
-    """Mark a checkpoint that consists of several files as complete, with their checksums and a state of JSON values.
+    """Mark a checkpoint that consists of several files as complete, and write their checksums.
 
-    Rank 0 does this; the random states of other processes may not be written yet.
+    Rank 0 does this. The random states of other processes may not be written yet, so they have no checksums.
+
+    Args:
+        folder: Folder of the checkpoint.
+        state: JSON values that `read_sealed` will return.
     """
     mark = json.dumps(state).encode()
     files = {}
@@ -111,7 +135,11 @@ def seal(folder: Path, state: dict[str, Any]) -> None:
 
 
 def read_sealed(folder: Path) -> Any:  # noqa: ANN401 - what `seal` was given
-    """Read the mark of a checkpoint; one with a missing or changed file is rejected."""
+    """Check the files of a checkpoint, and return the state that `seal` was given.
+
+    Raises:
+        InputError: A file is missing or was changed.
+    """
     damaged = folder / SEAL
     try:
         known: dict[str, str] = from_json(dict[str, str], read_json(folder / SEAL, "a checkpoint"), folder / SEAL)
@@ -126,12 +154,16 @@ def read_sealed(folder: Path) -> Any:  # noqa: ANN401 - what `seal` was given
 
 
 def weights_of(model: nn.Module) -> dict[str, torch.Tensor]:
-    """Weights by name, shared ones once."""
+    """Return the weights of a model by name, on the CPU; shared weights occur once."""
     return {name: value.detach().cpu().contiguous() for name, value in model.named_parameters()}
 
 
 def set_weights(model: nn.Module, weights: dict[str, torch.Tensor]) -> None:
-    """Load weights into a model."""
+    """Load the weights that `weights_of` returned into a model.
+
+    Raises:
+        InputError: They are those of another model.
+    """
     if sorted(weights) != sorted(name for name, _ in model.named_parameters()):
         raise InputError("a checkpoint is of another model; remove the work folder and start again")
     model.load_state_dict(weights, strict=False)

@@ -10,7 +10,7 @@ from paranmt_hf.util.markers import Advanced, AlsoWrites, Count, Group, PythonOn
 from paranmt_hf.util.settings import Settings
 
 Negatives = Literal["max", "mix", "rand"]
-# With more steps or pairs memory ends before the first step.
+# Larger numbers of steps or pairs would need more memory than any machine has.
 Size = Annotated[int, Range(at_least=1, at_most=1_000_000)]
 Strength = Annotated[float, Range(at_least=0, at_most=1_000_000)]
 OPTIMIZATION = Group("optimization", "How a gradient becomes a step, and what weights are pulled towards.")
@@ -112,10 +112,10 @@ class TrainConfig(Settings):
 
     @property
     def margin_weight(self) -> float:
-        """Share of the margin loss."""
+        """Weight of the margin loss in the loss, from 0 to 1."""
         return 1 - self.teacher_weight if self.teacher else 1.0
 
     @property
     def mega_pairs(self) -> int:
-        """Pairs of a mega-batch."""
+        """Number of pairs of a mega-batch."""
         return self.batch_size * self.mega_batch

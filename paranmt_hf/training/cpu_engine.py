@@ -1,4 +1,4 @@
-"""The engine of averaging models on the CPU: compiled steps that read and write only the rows of their sentences."""
+"""The engine that trains averaging models on the CPU, by compiled steps that touch only the rows they need."""
 
 from __future__ import annotations
 
@@ -36,11 +36,16 @@ BETAS = np.float32(BETA1), np.float32(BETA2)
 
 
 class CpuTable:
-    """The table of one encoder [row, dimension] under training, changed in place, with the state of its optimizer.
+    """A table under training on the CPU, which is changed in place, with the state of its optimizer.
 
-    It begins at `column` of a sentence vector. `pull` is lambda_w, the weight of the squared distance from the initial
-    table (arXiv:1511.08198, equation 1), and `clip` the norm at which gradients are clipped. Rows are not trained if
-    it is `fixed`, and row 0, of unknown units, stays zeros if it is `frozen`.
+    Args:
+        weight: The table [row, dimension]. If row 0, of unknown units, is zeros, it stays so.
+        schedule: Step sizes and the optimizer.
+        reader: Kind of the units of its rows.
+        column: First column of a sentence vector that it fills.
+        pull: lambda_w, the weight of the squared distance from the initial table (arXiv:1511.08198, equation 1).
+        clip: Norm at which gradients are clipped; None for no limit.
+        fixed: Whether its rows are not trained.
     """
 
     def __init__(
@@ -79,13 +84,19 @@ class CpuTable:
             drift=schedule.drift,
             floors=schedule.floors,
         )
-        # Numbers of rows while they are counted; -1 between calls.
+        # Buffer of `find_units`, -1 between calls.
         self._place = np.full(len(array), -1, np.int32)
-        # Of the sentences that were encoded last their distinct rows, and their lengths [sentence], float32.
+        # The distinct rows of the sentences that were encoded last, and the lengths of these sentences, float32.
         self._forward: tuple[Units, np.ndarray] | None = None
 
     def add_means(self, bags: Bags, sentences: np.ndarray, vectors: np.ndarray) -> None:
-        """Add the mean of each chosen sentence's rows to its vector [sentence, all dimensions], float32."""
+        """Add the mean of the rows of each chosen sentence to its vector.
+
+        Args:
+            bags: Rows of all sentences.
+            sentences: Positions of the chosen sentences [sentence].
+            vectors: Their vectors [sentence, all dimensions], float32, changed in place.
+        """
         units: Units = find_units(bags.rows, bags.offsets, sentences, self._place)
         self._catch_up(units.rows)
         lengths = bags.offsets[sentences + 1] - bags.offsets[sentences]
@@ -93,17 +104,19 @@ class CpuTable:
         average(self._table.weight, bags.rows, bags.offsets, sentences, vectors, self.column)
 
     def slopes(self, gradient: np.ndarray, moves: np.ndarray) -> tuple[Units, Slopes]:
-        """Find the rows to update, and the factors of their gradient.
+        """Find the rows to update, and the values from which their gradients are computed.
 
-        The gradient is of the vectors that `add_means` added to last [sentence, all dimensions], float32; `moves`
-        tells which vectors have one [sentence], bool.
+        Args:
+            gradient: Gradient of the vectors that `add_means` added to last [sentence, all dimensions], float32.
+            moves: Whether each vector has a gradient [sentence], bool.
         """
         assert self._forward is not None
         units, lengths = self._forward
-        # Up to a small share of `clip` the pull of rows that a step does not read is left out of the norm. It is
-        # computed from where sentences left a row, from which Adam's momentum may carry it on, hence the margin.
+        # The pull of rows that this step does not read is left out of the norm while it is only a small share of
+        # `clip`. The distances are those after the last update by a sentence. Adam's momentum may have carried rows
+        # further, so the share is set low.
         if self._clip and self._pull.strength**2 * self._pull.distances.sum() > 1e-8 * self._clip**2:
-            # The norm is that of all rows that have moved.
+            # Otherwise the norm is that of all rows that have moved.
             moved = np.flatnonzero(self._table.last).astype(np.int32)
             others = np.setdiff1d(moved, units.rows, assume_unique=True)
             self._catch_up(others)
@@ -112,11 +125,17 @@ class CpuTable:
         return units, Slopes(gradient, moves, self.column, lengths, self.frozen)
 
     def squared_norm(self, units: Units, slopes: Slopes) -> float:
-        """Squared norm of the gradient of the rows."""
+        """Compute the squared norm of the gradient of the rows; arguments as returned by `slopes`."""
         return float(squared_norm(self._table, units, slopes, self._pull)) if not self.fixed else 0.0
 
     def update(self, units: Units, slopes: Slopes, factor: np.float32 = ONE) -> None:
-        """Perform a step with the gradient times a factor; arguments as returned by `slopes`."""
+        """Perform a step with the gradient times a factor.
+
+        Args:
+            units: The rows to update, as returned by `slopes`.
+            slopes: The values of their gradients, as returned by `slopes`.
+            factor: Factor of the gradient, below 1 if it is clipped.
+        """
         self.step += 1
         if self.fixed:
             return
@@ -126,17 +145,18 @@ class CpuTable:
         update(self._table, units, slopes, self._pull, factor, self.step, BETAS, size, floor)
 
     def catch_up(self) -> None:
-        """Apply missed steps to all rows."""
+        """Apply the steps that rows have missed to all rows."""
         self._catch_up(np.flatnonzero(self._table.last).astype(np.int32))
 
     def _catch_up(self, rows: np.ndarray) -> None:
+        """Apply the steps that some rows [row] have missed, because no sentence of a step had them."""
         if self._pull.strength:
             follow_pull(self._table, self._pull, rows, self.step, BETAS, self._sizes, self._schedule.floors)
         elif self._is_adam:
             catch_up(self._table, rows, self.step, self._decay)
 
     def state(self) -> dict[str, torch.Tensor]:
-        """Everything that a checkpoint must hold except the number of steps."""
+        """Return the tensors of a checkpoint by name: everything except the number of steps."""
         names = ("weight", "first", "second", "last") if self._is_adam else ("weight", "squares", "last")
         arrays = [array for array in self._table if len(array)]
         found = dict(zip(names, arrays, strict=True))
@@ -145,7 +165,7 @@ class CpuTable:
         return {name: torch.from_numpy(array) for name, array in found.items()}
 
     def restore(self, state: dict[str, torch.Tensor], step: int) -> None:
-        """Restore a checkpoint."""
+        """Continue from the tensors of a checkpoint, which was written after `step` steps."""
         self.step = step
         for name, value in self.state().items():
             value.copy_(state[name])
@@ -153,7 +173,13 @@ class CpuTable:
 
 @dataclass
 class CpuEngine:
-    """Trains averaging encoders, alone or combined, on the CPU; with a teacher, on similarities too."""
+    """Trains averaging encoders, alone or combined, on the CPU.
+
+    Attributes:
+        tables: Table of each encoder.
+        config: How they are trained.
+        teacher: Vectors of the teacher whose similarities are learned too; None without one.
+    """
 
     tables: Sequence[CpuTable]
     config: TrainConfig
@@ -161,11 +187,19 @@ class CpuEngine:
 
     @property
     def optimizers(self) -> Sequence[CpuTable]:
-        """Optimizer states of a checkpoint."""
+        """The tables, whose states are those of a checkpoint."""
         return self.tables
 
     def train_on(self, mega: MegaBatch, generator: np.random.Generator) -> list[float]:
-        """Mine negatives once, then perform one step for each mini-batch; returns the loss of each."""
+        """Mine negatives once, then perform one step for each mini-batch.
+
+        Args:
+            mega: The mega-batch.
+            generator: Draws random negatives.
+
+        Returns:
+            The loss of each step; mini-batches in which no pair has a negative have none.
+        """
         config, chosen = self.config, None
         if config.margin_weight:
             vectors = None
@@ -183,7 +217,12 @@ class CpuEngine:
         return losses
 
     def encode(self, mega: MegaBatch, sentences: np.ndarray | None = None) -> np.ndarray:
-        """Encode sentences [sentence] of a mega-batch, by default all of them: vectors [sentence, dimension]."""
+        """Encode sentences of a mega-batch into vectors [sentence, dimension].
+
+        Args:
+            mega: The mega-batch.
+            sentences: Positions of the sentences [sentence]; None for all of them.
+        """
         chosen = np.arange(2 * mega.pairs) if sentences is None else sentences
         width = max(table.column + table.weight.shape[1] for table in self.tables)
         vectors = np.zeros((len(chosen), width), np.float32)
@@ -192,7 +231,12 @@ class CpuEngine:
         return vectors
 
     def _step(self, mega: MegaBatch, sentences: np.ndarray) -> float:
-        """Perform one step on sentences [role, pair]: s, s' and, with a margin loss, t and t'."""
+        """Perform one step, and return its loss.
+
+        Args:
+            mega: The mega-batch.
+            sentences: Positions of the sentences [role, pair]: s, s' and, with a margin loss, t and t'.
+        """
         vectors = self.encode(mega, sentences.ravel())
         gradient, moves = np.empty_like(vectors), np.ones(len(vectors), np.bool_)
         if self.teacher is None:
@@ -219,7 +263,14 @@ class CpuEngine:
 def cpu_engine(
     composition: Composition, config: TrainConfig, pairs: int, teacher: TeacherVectors | None = None
 ) -> CpuEngine:
-    """Create the engine of an averaging encoder, whose tables are trained in place, for epochs of some pairs."""
+    """Create the engine of an averaging encoder, whose tables are trained in place.
+
+    Args:
+        composition: The parts of the encoder.
+        config: How it is trained.
+        pairs: Number of pairs of an epoch.
+        teacher: Vectors of the teacher; None without one.
+    """
     schedule, column, tables = Schedule(learning_rates(pairs, config), config.optimizer), 0, []
     for part in composition.parts:
         fixed = config.freeze_words and part.family.units == "word"

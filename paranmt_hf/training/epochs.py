@@ -1,4 +1,4 @@
-"""A training run with an engine of averaging encoders: epochs, evaluations, early stop, checkpoints."""
+"""Train with an engine of averaging encoders: epochs, evaluations, early stop and checkpoints."""
 
 from __future__ import annotations
 
@@ -37,18 +37,30 @@ class MegaBatches(Protocol):
     pairs: int  # Number of pairs of an epoch
 
     def mega_batches(self, size: int, *, seed: int, epoch: int, start: int = 0) -> Iterator[MegaBatch]:
-        """Read an epoch in mega-batches of `size` pairs, after the first `start` ones."""
+        """Read an epoch in mega-batches of `size` pairs, without the first `start` ones.
+
+        The seed and the epoch determine the order of the pairs.
+        """
 
 
 def evaluation_points(count: int, config: TrainConfig) -> set[int]:
-    """Mega-batches, of `count` in an epoch, after which the development set is scored, including the last."""
+    """Return the numbers of the mega-batches after which the development set is scored; the last one is among them.
+
+    Args:
+        count: Number of mega-batches in an epoch.
+        config: How often it is scored in an epoch.
+    """
     return {-(-count * part // config.evaluations) for part in range(1, config.evaluations + 1)}
 
 
 class Epochs:
-    """Runs an engine over all epochs; checkpoints are in `folder`.
+    """Runs an engine over all epochs of a training.
 
-    `evaluate` scores the current weights on the development set.
+    Args:
+        engine: The engine.
+        source: The mega-batches.
+        folder: Folder of the checkpoints.
+        evaluate: Scores the current weights on the development set; None without one.
     """
 
     def __init__(self, engine: Engine, source: MegaBatches, folder: Path, evaluate: Evaluate | None = None) -> None:
@@ -59,13 +71,16 @@ class Epochs:
         self._folder = folder
         self._checkpoint = CheckpointFile(folder / "checkpoint.safetensors")
         self._best = folder / "best.safetensors"
-        # The epoch, and the number of its finished mega-batches.
+        # The current epoch, and how many of its mega-batches are finished.
         self._epoch = self._mega = 0
 
     def run(self) -> History:
-        """Train to the end, from the last checkpoint if there is one; the tables hold the final weights.
+        """Train to the end, from the last checkpoint if there is one; the tables hold the final weights then.
 
         With a development set the final weights are those that scored best.
+
+        Returns:
+            The course of the run.
 
         Raises:
             DivergedError: A loss is not finite.
@@ -80,7 +95,7 @@ class Epochs:
             while self._epoch < config.epochs and not self.history.is_over(config):
                 self._run_epoch(progress, reporter)
                 self._epoch, self._mega = self._epoch + 1, 0
-        # If the encoder cannot be written, nothing is lost.
+        # If writing the encoder fails, a later run continues from here.
         self._save()
         self._catch_up()
         best = read_checkpoint(self._best) if self.evaluate is not None else None
@@ -90,6 +105,7 @@ class Epochs:
         return self.history
 
     def _run_epoch(self, progress: Progress, reporter: Reporter) -> None:
+        """Train on the remaining mega-batches of the epoch, with evaluations and checkpoints."""
         points = evaluation_points(-(-self.source.pairs // self.config.mega_pairs), self.config)
         for mega in self._prepared():
             started = time.monotonic()
@@ -109,7 +125,7 @@ class Epochs:
                 return
 
     def _generator(self, mega: int) -> np.random.Generator:
-        """The random generator of a mega-batch of this epoch."""
+        """Return the random generator of a mega-batch of this epoch."""
         return np.random.default_rng([self.config.seed, self._epoch, mega, 1])
 
     def _prepared(self) -> Iterator[MegaBatch]:
@@ -118,25 +134,29 @@ class Epochs:
         megas = self.source.mega_batches(config.mega_pairs, seed=config.seed, epoch=self._epoch, start=self._mega)
         if isinstance(engine, CpuEngine):
             return megas
-        # Reading in one thread, preparing in another.
+        # One thread reads mega-batches, another prepares them.
         numbered = enumerate(_ahead(megas), self._mega)
         return _ahead(engine.prepare(mega, self._generator(number)) for number, mega in numbered)
 
     @property
     def _step(self) -> int:
+        """Number of steps so far."""
         return self._tables[0].step
 
     def _catch_up(self) -> None:
+        """Apply the steps that rows have missed to all rows, and copy the tables to the host."""
         for table in self._tables:
             table.catch_up()
 
     def _score(self) -> None:
+        """Score the weights on the development set, if there is one, and keep them if they are the best."""
         self._catch_up()
         if self.evaluate is not None and self.history.add_score(self._step, self.evaluate()):
             weights = {f"{index}": table.weight for index, table in enumerate(self._tables)}
             write_checkpoint(self._best, weights, {"step": self._step})
 
     def _save(self) -> None:
+        """Write a checkpoint."""
         tensors: dict[str, torch.Tensor] = {}
         for index, table in enumerate(self._tables):
             tensors |= {f"{index}.{name}": value for name, value in table.state().items()}
@@ -144,6 +164,7 @@ class Epochs:
         self._checkpoint.write(tensors, state)
 
     def _resume(self) -> None:
+        """Continue from the last checkpoint, if there is one."""
         found = self._checkpoint.read()
         if found is None:
             return
@@ -156,7 +177,7 @@ class Epochs:
 
 
 def _shown(config: TrainConfig, folder: Path) -> TrainingArguments:
-    """The settings as a reporting service shows them."""
+    """Convert the settings to a form that a reporting service shows."""
     return TrainingArguments(
         output_dir=str(folder),
         learning_rate=config.learning_rate,
@@ -168,7 +189,7 @@ def _shown(config: TrainConfig, folder: Path) -> TrainingArguments:
 
 
 def _ahead(items: Iterator[MegaBatch]) -> Iterator[MegaBatch]:
-    """Compute each item in a thread while the previous one is in use."""
+    """Compute each item in a background thread, while the item before it is in use."""
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(next, items, None)
         while (item := waiting.result()) is not None:

@@ -1,4 +1,4 @@
-"""The training of a model on stored pairs: an engine for averages, the trainer for all others."""
+"""Train a model on stored pairs: by an engine if it only averages rows, otherwise by the trainer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,19 @@ def fit_encoder(
 ) -> History:
     """Train a model on stored pairs; it holds the final weights afterwards.
 
-    `work` gets checkpoints; `held_out` is the development set.
+    Args:
+        model: The model, with its initial weights.
+        store: The pairs.
+        config: How it is trained.
+        work: Folder for checkpoints.
+        held_out: The development set; None for none.
+        teacher: Vectors of the teacher; None without one.
+
+    Returns:
+        The course of the run.
+
+    Raises:
+        DivergedError: A loss or a weight is not finite.
     """
     composition = take_apart(model)
     evaluate = partial(development_score, model, held_out) if held_out is not None else None
@@ -56,13 +68,13 @@ def fit_encoder(
         else:
             history = Epochs(cpu_engine(composition, config, source.pairs, teacher), source, work, evaluate).run()
     if not all(bool(weight.isfinite().all()) for weight in model.parameters()):
-        # The last step is in no loss.
+        # The loss of a step is computed before its update, so a bad last update shows only in the weights.
         raise diverged(f"{history.losses[-1][0]:,}" if history.losses else "1", float("nan"))
     return history
 
 
 def development_score(model: SentenceEncoder, held_out: StsSet) -> float:
-    """Pearson on the development set with the current weights."""
+    """Compute Pearson's r of a model with its current weights on the development set."""
     training = model.training
     model.eval()
     similarities = pair_similarities(WithoutProgressBar(model), held_out.left, held_out.right, held_out.name)

@@ -1,4 +1,4 @@
-"""The inputs of a training run: models, vectors and data, each found, hashed and read once."""
+"""The inputs of a training run: models, vectors and data, each of which is found, hashed and read once."""
 
 from __future__ import annotations
 
@@ -29,9 +29,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrainingInputs:
-    """The inputs of a training run; the encoder's settings are completed from the encoder to continue from.
+    """The inputs of a training run.
 
-    `vectors` is the file of word vectors, and `teachers` are at most two.
+    Attributes:
+        encoder: Settings of the encoder, resolved; those of the encoder to continue from are filled in.
+        config: How it is trained.
+        pairs: The pairs, or pairs and text.
+        development: The development set; None for none.
+        start: The encoder to continue from; None for none.
+        teachers: The teachers, at most two.
+        vectors: The file of word vectors to start from; None for none.
     """
 
     encoder: EncoderConfig
@@ -66,7 +73,7 @@ class TrainingInputs:
 
     @property
     def names(self) -> dict[str, str]:
-        """Names of the inputs without folders; the settings hold only their checksums."""
+        """Names of the inputs, without folders, by the setting that names them; the settings hold only checksums."""
         names = {name: plain_name(model) for name, model in _named_teachers(self.config).items()}
         if self.encoder.init_from:
             names["init_from"] = plain_name(self.encoder.init_from)
@@ -78,7 +85,7 @@ class TrainingInputs:
 
 
 def _named_teachers(config: TrainConfig) -> dict[str, str]:
-    """The names of the teachers, by the settings that name them."""
+    """Return the names of the teachers, by the settings that name them."""
     named = {"teacher": config.teacher, "second_teacher": config.second_teacher}
     return {setting: name for setting, name in named.items() if name}
 
@@ -96,7 +103,10 @@ def find_inputs(
 ) -> TrainingInputs:
     """Find and check the inputs of a run; arguments as in `train`.
 
-    Quick checks come before the data is read, and that before torch is imported.
+    Quick checks come before the data is read, and reading before torch is imported.
+
+    Raises:
+        InputError: An input is missing or damaged, or does not fit the settings.
     """
     teachers = list(_named_teachers(config).values())
     _check_given(data, text, columns, config, selection)
@@ -108,10 +118,10 @@ def find_inputs(
         check_vectors(vectors_file(encoder.vectors))
     held_out = read_scored_pairs(development) if development is not None else None
     unwanted = sentences_of(exclude) if exclude is not None else set()
-    own = None
+    of_pairs = None
     if data is not None:
-        own = Pairs(listed(data), selection, unwanted, columns=columns, seed=config.seed)
-    pairs = own if text is None else PairsAndText(own, SentenceSources(listed(text), option=None), unwanted)
+        of_pairs = Pairs(listed(data), selection, unwanted, columns=columns, seed=config.seed)
+    pairs = of_pairs if text is None else PairsAndText(of_pairs, SentenceSources(listed(text), option=None), unwanted)
     assert pairs is not None
     located = [locate(name) for name in teachers]
     encoder, start, vectors = resolve_encoder(encoder)
@@ -148,9 +158,11 @@ def _check_given(data: object, text: object, columns: object, config: TrainConfi
 
 
 def resolve_encoder(encoder: EncoderConfig) -> tuple[EncoderConfig, SentenceEncoder | None, Path | None]:
-    """Find the initial weights and vectors of an encoder.
+    """Find the encoder to continue from, or the file of word vectors to start from.
 
-    Returns the settings, resolved; the encoder to continue from and the file of word vectors, at most one of them.
+    Returns:
+        The settings, resolved; the encoder to continue from; and the file of word vectors. At most one of the latter
+        two is not None.
     """
     if encoder.init_from:
         from paranmt_hf.encoders.building import trainable
@@ -163,7 +175,7 @@ def resolve_encoder(encoder: EncoderConfig) -> tuple[EncoderConfig, SentenceEnco
 
 
 def encoder_identity(encoder: EncoderConfig, start: SentenceEncoder | None, vectors: Path | None) -> EncoderConfig:
-    """Replace the names in the settings of an encoder by checksums; arguments as returned by `resolve_encoder`."""
+    """Replace names in the settings of an encoder by checksums; arguments as returned by `resolve_encoder`."""
     if start is not None:
         revision = start.source.revision if start.source is not None else None
         return EncoderConfig(model=encoder.model, init_from=revision)
@@ -171,7 +183,7 @@ def encoder_identity(encoder: EncoderConfig, start: SentenceEncoder | None, vect
 
 
 def _resolved(encoder: EncoderConfig, start: SentenceEncoder) -> EncoderConfig:
-    """Fill in settings from the initial encoder, and reject those of another encoder."""
+    """Fill in the model from the encoder to continue from, and reject settings that this encoder has already."""
     from paranmt_hf.encoders.composition import take_apart
 
     name = take_apart(start).name
@@ -186,13 +198,13 @@ def _resolved(encoder: EncoderConfig, start: SentenceEncoder) -> EncoderConfig:
 
 
 def vectors_file(path: str) -> Path:
-    """Find a file of word vectors."""
+    """Return the path of a file of word vectors, which must exist."""
     (file,) = existing([Path(path).expanduser()])
     return file
 
 
 def sentences_of(folder: str | Path) -> set[str]:
-    """Every sentence of the STS sets in a folder, including the benchmark's training part."""
+    """Return every sentence of the STS sets in a folder, including the benchmark's training part."""
     folder = Path(folder).expanduser()
     sets = list(read_sts(folder))
     for benchmark in (folder, folder / "STSBenchmark"):
@@ -202,7 +214,7 @@ def sentences_of(folder: str | Path) -> set[str]:
 
 
 def holds_training(work: Path) -> bool:
-    """Whether a work folder holds expensive work: a checkpoint, or vectors of a teacher."""
+    """Whether a work folder holds results that took long: a checkpoint, or vectors of a teacher."""
     return holds_checkpoint(work) or any(work.glob("teacher/**/part-*"))
 
 

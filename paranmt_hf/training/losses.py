@@ -1,11 +1,13 @@
-"""The losses: the margin loss with one negative for each side of a pair, over a teacher's similarities, and penalties.
+"""The losses: the margin loss on pairs and their negatives, losses on the similarities of a teacher, and penalties.
 
-The losses over a teacher's similarities are not in the papers; the nearest relatives are relational knowledge
+The margin loss has one negative for each side of a pair.
+
+The losses on a teacher's similarities are not in the papers. The nearest relatives are relational knowledge
 distillation (Park et al. 2019, arXiv:1904.05068) for the squares, and ListNet (Cao et al. 2007) for lists.
 
-Penalties of weights are lambda times the squared distance from centres (arXiv:1511.08198, equation 1). The same
-functions serve lambda_c (other weights than word embeddings, towards zero or towards where they started) and lambda_w
-(word embeddings, towards where they started).
+Penalties of weights are lambda times the squared distance from a centre (arXiv:1511.08198, equation 1). The same
+functions serve lambda_c (all weights but word embeddings; the centre is zero or where they started) and lambda_w (word
+embeddings; the centre is where they started).
 """
 
 from __future__ import annotations
@@ -36,18 +38,20 @@ def margin_loss(
     *,
     margin: float,
 ) -> torch.Tensor:
-    """Compute the mean over pairs of max(0, d - cos(s, s') + cos(s, t)) + max(0, d - cos(s, s') + cos(s', t')).
+    """Compute the margin loss of pairs and their negatives, a scalar.
 
-    arXiv:1511.08198, equation 1; ParaNMT-50M (Wieting & Gimpel 2018), section 4, prints the first term alone, as
-    without `translation_negatives`. The margin is relative: `MegaBatchMarginLoss` of sentence-transformers has two
-    absolute margins.
+    It is the mean over pairs of max(0, d - cos(s, s') + cos(s, t)) + max(0, d - cos(s, s') + cos(s', t'))
+    (arXiv:1511.08198, equation 1). ParaNMT-50M (Wieting & Gimpel 2018), section 4, prints the first term alone, which
+    is the loss without `translation_negatives`. The margin is relative: `MegaBatchMarginLoss` of sentence-transformers
+    has two absolute margins.
 
     Args:
         references: Vectors s [pair, dimension].
         translations: Vectors s' [pair, dimension].
         reference_negatives: Vectors t [pair, dimension], the negative of each s.
-        translation_negatives: Vectors t' [pair, dimension], the negative of each s'.
-        margin: d, above 0.
+        translation_negatives: Vectors t' [pair, dimension], the negative of each s'; None to leave out the second
+            term.
+        margin: The margin d, above 0.
     """
     roles = [references, translations, reference_negatives]
     if translation_negatives is not None:
@@ -57,9 +61,15 @@ def margin_loss(
 
 
 def margin_loss_and_gradient(vectors: torch.Tensor, roles: int, margin: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """Compute the loss and its gradient [role x pair, dimension], with a quarter of the operations of autograd.
+    """Compute the margin loss and its gradient, with a quarter of the operations of autograd.
 
-    The vectors are those of s, s', t and, with four roles, t' of all pairs [role x pair, dimension].
+    Args:
+        vectors: Vectors of s, s', t and, with four roles, t' of all pairs [role x pair, dimension].
+        roles: Number of roles: 3 or 4.
+        margin: The margin d.
+
+    Returns:
+        The loss, a scalar, and its gradient [role x pair, dimension].
     """
     shaped = vectors.unflatten(0, (roles, -1))
     sides, pairs = roles - 2, shaped.shape[1]
@@ -68,18 +78,21 @@ def margin_loss_and_gradient(vectors: torch.Tensor, roles: int, margin: float) -
     gap = margin - (unit[0] * unit[1]).sum(dim=1)
     hinge = gap + (unit[:sides] * unit[2:]).sum(dim=2)
     loss = hinge.clamp(min=0).sum() / pairs
-    # The weight of each cosine in the loss: a negative's of each side [side, pair, 1], and minus both for the pair.
+    # The derivative of the loss by each cosine: of a sentence with its negative it is `active` [side, pair, 1], of the
+    # two sentences of a pair minus the sum of `active` over the sides.
     active = ((hinge >= 0).to(hinge.dtype) / pairs).unsqueeze(2)
-    # With respect to the unit vectors: of s it is t, weighted, minus s', weighted by both sides.
-    own = unit[:2].flip(0) * -active.sum(dim=0)
-    own[:sides].addcmul_(active, unit[2:])
-    slope = torch.cat([own, active * unit[:sides]])
-    # With respect to the vectors: the part along a unit vector changes only its length.
+    # The gradient by the unit vectors: by s it is t times `active`, minus s' times the sum of `active`.
+    of_pairs = unit[:2].flip(0) * -active.sum(dim=0)
+    of_pairs[:sides].addcmul_(active, unit[2:])
+    slope = torch.cat([of_pairs, active * unit[:sides]])
+    # The gradient by the vectors themselves: the part along a unit vector changes only the length, so it is removed.
     along = (slope * unit).sum(dim=2, keepdim=True)
     return loss, ((slope - along * unit) / lengths).flatten(0, 1)
 
 
 class _MarginLoss(torch.autograd.Function):
+    """Margin loss with the gradient of `margin_loss_and_gradient`, for autograd."""
+
     @staticmethod
     def forward(ctx: FunctionCtx, vectors: torch.Tensor, roles: int, margin: float) -> torch.Tensor:
         loss, gradient = margin_loss_and_gradient(vectors, roles, margin)
@@ -94,11 +107,14 @@ class _MarginLoss(torch.autograd.Function):
 
 
 def similarity_loss(vectors: torch.Tensor, teacher: torch.Tensor, *, weighted: bool = False) -> torch.Tensor:
-    """Mean squared difference between the cosines of all pairs of sentences and the teacher's, a scalar.
+    """Compute the mean squared difference between the cosines of all pairs of sentences and the teacher's, a scalar.
 
-    The vectors [sentence, dimension] and the teacher's [sentence, teacher dimension] are of the same sentences; the
-    cosine of a sentence with itself is left out. If weighted, the square of each pair is multiplied by the teacher's
-    cosine (0 if negative) + 0.05.
+    The cosine of a sentence with itself is left out.
+
+    Args:
+        vectors: Vectors of the sentences [sentence, dimension].
+        teacher: Vectors of the same sentences by the teacher [sentence, teacher dimension].
+        weighted: Whether the square of each pair is multiplied by the teacher's cosine, 0 if negative, plus 0.05.
     """
     student, wanted = normalize(vectors, dim=1), normalize(teacher, dim=1)
     cosines = wanted @ wanted.T
@@ -110,33 +126,43 @@ def similarity_loss(vectors: torch.Tensor, teacher: torch.Tensor, *, weighted: b
 
 
 def listwise_loss(vectors: torch.Tensor, teacher: torch.Tensor, temperature: float) -> torch.Tensor:
-    """Cross-entropy between the teacher's and the student's distribution of neighbours, a scalar.
+    """Compute the cross-entropy between the teacher's and the student's distributions over neighbours, a scalar.
 
-    The distribution of a sentence over the others is the softmax of its cosines over the temperature: the lower, the
-    more only the nearest sentences count. The mean cross-entropy is multiplied by the temperature, so that its
-    gradient has about the size of one of cosines. Copies of a sentence, which have the same vector of the teacher, are
-    masked.
+    The distribution of a sentence over all others is the softmax of their cosines divided by the temperature. The mean
+    cross-entropy is multiplied by the temperature, so that its gradient is about as large as that of a loss on
+    cosines. Copies of a sentence, for which the teacher has the same vector, are masked.
+
+    Args:
+        vectors: Vectors of the sentences [sentence, dimension].
+        teacher: Vectors of the same sentences by the teacher [sentence, teacher dimension].
+        temperature: Temperature of the softmax; the lower it is, the more only the nearest sentences count.
     """
     student, wanted = normalize(vectors, dim=1), normalize(teacher, dim=1)
     cosines = wanted @ wanted.T
-    # Rounding aside, only a copy has such a cosine.
+    # Apart from rounding, only copies have a cosine of 1.
     copies = (cosines > 1 - 1e-6).fill_diagonal_(True)
-    # exp of this is 0, and the logarithm stays finite.
+    # Its exp is 0, as that of -inf would be, but its logarithm in `log_softmax` stays finite.
     masked = -1e4
-    spread = (cosines / temperature).masked_fill(copies, masked).softmax(dim=1)
-    own = ((student @ student.T) / temperature).masked_fill(copies, masked).log_softmax(dim=1)
-    return -temperature * (spread * own).sum(dim=1).mean()
+    wanted_shares = (cosines / temperature).masked_fill(copies, masked).softmax(dim=1)
+    log_shares = ((student @ student.T) / temperature).masked_fill(copies, masked).log_softmax(dim=1)
+    return -temperature * (wanted_shares * log_shares).sum(dim=1).mean()
 
 
 def teacher_loss(vectors: torch.Tensor, teacher: torch.Tensor, config: TrainConfig) -> torch.Tensor:
-    """Compute the teacher loss that the settings name; arguments as in the two losses."""
+    """Compute the loss on a teacher's similarities that the settings name, a scalar.
+
+    Args:
+        vectors: Vectors of the sentences [sentence, dimension].
+        teacher: Vectors of the same sentences by the teacher [sentence, teacher dimension].
+        config: Which loss, and its temperature.
+    """
     if config.teacher_loss == "listwise":
         return listwise_loss(vectors, teacher, config.temperature)
     return similarity_loss(vectors, teacher, weighted=config.teacher_loss == "weighted")
 
 
 def diverged(step: str, loss: float) -> DivergedError:
-    """Create the error for a loss, or for vectors, that are not finite."""
+    """Make the error for a loss that is not finite, or for vectors that are not; `loss` is NaN for these."""
     return DivergedError(
         f"the loss of step {step} is {loss}; lower the learning rate or look for broken initial vectors"
     )
@@ -149,35 +175,39 @@ def combined_loss(
     config: TrainConfig,
     teacher: TeacherVectors | None = None,
 ) -> torch.Tensor:
-    """Compute the weighted sum of the margin loss and the loss over a teacher's similarities.
+    """Compute the weighted sum of the margin loss and the loss on a teacher's similarities, a scalar.
 
-    `vectors` are those of the sentences, role after role [role x pair, dimension]; `sentences` are their positions in
-    the mega-batch [role, pair]: s, s' and, with a margin loss, t and t'.
+    Args:
+        vectors: Vectors of the sentences, role after role [role x pair, dimension].
+        keys: Keys of all sentences of the mega-batch, by which the teacher's vectors are found [2 x pair].
+        sentences: Positions of the sentences in the mega-batch [role, pair]: s, s' and, with a margin loss, t and t'.
+        config: Weights and settings of the losses.
+        teacher: Vectors of the teacher; None without one.
     """
     terms = []
     if config.margin_weight:
         terms.append(config.margin_weight * margin_loss(*vectors.chunk(len(sentences)), margin=config.margin))
     if teacher is not None:
-        own = sentences[:2].ravel()
-        taught = teacher.of(keys[own]).to(vectors.device)
-        term = teacher_loss(vectors[: len(own)], taught, config)
+        # The teacher's similarities are those among the pairs, without their negatives.
+        of_pairs = sentences[:2].ravel()
+        taught = teacher.of(keys[of_pairs]).to(vectors.device)
+        term = teacher_loss(vectors[: len(of_pairs)], taught, config)
         terms.append(config.teacher_weight * term)
     return torch.stack(terms).sum()
 
 
 @dataclass
 class Pull:
-    """A weight that is pulled towards a centre, in all rows and in every step."""
+    """A weight that a penalty pulls towards a centre in every step."""
 
     weight: torch.Tensor  # The weight, of any shape
-    strength: float  # lambda, at least 0
-    centre: torch.Tensor | None = None  # Values of the weight's shape; None for zeros
-    # Distinct rows of a table [row] that are trained; the centre has these rows, and the gradient is sparse. None for
-    # all rows.
+    strength: float  # The factor lambda, at least 0
+    centre: torch.Tensor | None = None  # Values in the shape of the weight, or of its `rows`; None for zeros
+    # The distinct rows of a table [row] that are pulled, with a sparse gradient; None for all, with a dense one
     rows: torch.Tensor | None = None
 
     def penalty(self) -> torch.Tensor:
-        """Strength times the squared distance from the centre, a differentiable scalar."""
+        """Compute lambda times the squared distance from the centre, a differentiable scalar."""
         weight = self.weight if self.rows is None else embedding(self.rows, self.weight, sparse=True)
         if self.centre is None:
             return self.strength * weight.square().sum()
@@ -186,20 +216,20 @@ class Pull:
 
 
 def penalty(pulls: Iterable[Pull]) -> torch.Tensor | float:
-    """Sum the penalties of weights; 0.0 if there are none."""
+    """Return the sum of the penalties of weights; 0.0 if there are none."""
     return sum((pull.penalty() for pull in pulls), 0.0)
 
 
 def towards_zero(weights: Iterable[torch.Tensor], strength: float) -> list[Pull]:
-    """Pull weights towards zero; frozen weights are left out, and all if the strength is 0."""
+    """Make the pulls of weights towards zero; frozen weights get none, and no weight does if the strength is 0."""
     return [Pull(weight, strength) for weight in weights if strength and weight.requires_grad]
 
 
 def towards_initial(weights: Iterable[torch.Tensor], strength: float) -> list[Pull]:
-    """Pull weights towards their current values; see `towards_zero`."""
+    """Make the pulls of weights towards their current values; see `towards_zero`."""
     return [Pull(weight, strength, weight.detach().clone()) for weight in weights if strength and weight.requires_grad]
 
 
 def rows_towards_initial(table: torch.Tensor, rows: torch.Tensor, strength: float) -> list[Pull]:
-    """Pull the distinct trained rows [row] of a table towards their current values; see `towards_zero`."""
+    """Make the pull of some distinct rows [row] of a table towards their current values; see `towards_zero`."""
     return [Pull(table, strength, table.detach()[rows], rows)] if strength and table.requires_grad else []

@@ -1,15 +1,15 @@
-"""Hard negatives from a mega-batch. ParaNMT-50M (Wieting & Gimpel 2018), section 4.
+"""Hard negatives from a mega-batch: ParaNMT-50M (Wieting & Gimpel 2018), section 4.
 
 A mega-batch is M mini-batches of pairs. Once per mega-batch every sentence gets the most similar sentence of the
 mega-batch, on either side, as its negative. Excluded are sentences that mean the same as far as the pairs show: copies
-of the sentence, every sentence that one of them is paired with, and every sentence that one of those is paired with,
-copies included. The latter are the other translations of its reference, or the other references of its translation.
-Further steps are not taken: through them one frequent short sentence would join half a corpus.
+of the sentence, every sentence that a copy is paired with, and every sentence that one of those is paired with, copies
+included. The latter are the other translations of its reference, or the other references of its translation. Further
+steps are not taken: through them one frequent short sentence would join half a corpus.
 
 On the CPU mining is compiled, in tiles that stay in the processor's cache, with products of float32 or of int8. With
 int8 every vector becomes integers from -127 to 127 and one scale. Their products are exact, and the similarities are
-off by about 0.001. So int8 finds the best sentence of every 128, and float32 decides among those that are the best of
-all within the error, for which there is a bound for every two vectors.
+off by about 0.001. So int8 finds the best sentence of each 128, and float32 decides among those that may be the best
+of all. The error of every similarity has a bound, which tells which these are.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ Precision = Literal["float32", "int8"]
 # the time.
 UNIT = np.float32(1 << 24)
 LOWEST = np.int32(-(1 << 31))
-SEGMENT = 128  # Sentences of which the best one is kept
-# The value of an excluded similarity, and a bound below which all are excluded.
+SEGMENT = 128  # Number of sentences of which the best one is kept
+# Similarity that excluded sentences get; and in units of 2^-24 a number below which only theirs are.
 EXCLUDED = np.float32(-2)
 NONE = np.int32(-1.5 * (1 << 24))
-SLACK = 32.0  # The largest error of float32 itself, in a similarity and the lengths of its vectors, in units of 2^-24
-TILE = 4 * SEGMENT  # Sentences of the rows and columns of a tile, whole segments: its int32 products take a megabyte
-# Best sentences that are kept for each sentence: the segments of more than 8,192 sentences share them.
+SLACK = 32.0  # Largest error of computing a similarity in float32, in units of 2^-24
+TILE = 4 * SEGMENT  # Number of rows and columns of a tile, whole segments: its int32 products take a megabyte
+# Number of best sentences that are kept for each sentence. With more than 64 segments, several share a slot.
 SLOTS = 64
-# With fewer sentences or dimensions int8 saves no time, and float32 is used.
+# Minimum numbers of sentences and dimensions for int8; with fewer it saves no time, and float32 is used.
 INT8_SENTENCES, INT8_DIMENSIONS = 2_000, 50
-LARGEST_INT8 = 127
+LARGEST_INT8 = 127  # The integer that the number with the largest magnitude of a vector becomes
 
 
 def mining_precision(config: TrainConfig) -> Precision:
-    """Type of products when mining on the CPU: by default int8 if the processor has instructions for it."""
+    """Return the type of products when mining on the CPU: by default int8 if the processor has instructions for it."""
     if config.mining_precision is not None:
         return config.mining_precision
     known = torch.cpu.get_capabilities()
@@ -52,38 +52,47 @@ def mining_precision(config: TrainConfig) -> Precision:
 
 
 def paraphrases(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Find the distinct sentences that may not be negatives of each other.
+    """Find the distinct sentences that may not be negatives of each other, a symmetric relation.
 
-    Returns the distinct sentence that each sentence is a copy of [2 x pair], and the pairs of distinct sentences that
-    mean the same, each pair (u, w) as the number u * (2 x pair) + w, ascending. The relation is symmetric.
+    Args:
+        keys: Keys of the references, then of the translations [2 x pair].
+
+    Returns:
+        The distinct sentence that each sentence is a copy of [2 x pair]; and the pairs of distinct sentences that mean
+        the same, each pair (u, w) as the number u * (2 x pair) + w, ascending.
     """
     count = len(keys)
     _, group = np.unique(keys, return_inverse=True)
-    # One step: the pairs of distinct sentences, each once, sorted by the first one.
+    # One step in the relation: the pairs of distinct sentences, each once, sorted by the first one.
     edges = np.unique(group * count + np.roll(group, count // 2))
     left, right = np.divmod(edges, max(count, 1))
-    # Two steps: the edges of each edge's right end. Those of sentence u are from bounds[u] to bounds[u + 1].
+    # Two steps: for each edge, the edges of its right end. The edges of sentence u are from bounds[u] to bounds[u +
+    # 1].
     bounds = np.searchsorted(left, np.arange(group.max(initial=-1) + 2))
     ends, _ = expand(right, bounds[right], bounds[right + 1] - bounds[right])
     begins = np.repeat(left, bounds[right + 1] - bounds[right])
-    # Two steps lead back to where they began, so that a sentence is among its own paraphrases.
+    # Two steps also lead back to where they began, so a sentence is among its own paraphrases.
     return group, np.unique(np.concatenate([edges, begins * count + ends]))
 
 
 def excluded(keys: np.ndarray, *, one_sided: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """List the excluded negatives of each sentence: copies of its paraphrases, see `paraphrases`.
+    """List the sentences that may not be the negative of each sentence, a symmetric relation; see `paraphrases`.
 
-    Given the keys of the references, then of the translations [2 x pair], returns the sentence [exclusion], sorted,
-    and what it excludes [exclusion], both int64; if one-sided, among the references only. The relation is symmetric.
+    Args:
+        keys: Keys of the references, then of the translations [2 x pair].
+        one_sided: Whether only references get negatives, which are references; translations are left out then.
+
+    Returns:
+        Positions of a sentence, sorted, and of one that it excludes, both [exclusion], int64.
     """
     count = len(keys)
     group, related = paraphrases(keys)
     left, right = np.divmod(related, max(count, 1))
     distinct = np.arange(group.max(initial=-1) + 2)
-    # Sorted by group, the copies of u are from copies[u] to copies[u + 1].
+    # In the order by group, the copies of the distinct sentence u are from copies[u] to copies[u + 1].
     order = np.argsort(group, kind="stable")
     copies = np.searchsorted(group[order], distinct)
-    # What each distinct sentence excludes: the copies of its paraphrases, from lists[u] to lists[u + 1].
+    # The distinct sentence u excludes the copies of its paraphrases: `members` from lists[u] to lists[u + 1].
     members, ends = expand(order, copies[right], copies[right + 1] - copies[right])
     lists = ends[np.searchsorted(left, distinct)]
     sizes = lists[group + 1] - lists[group]
@@ -98,11 +107,16 @@ def excluded(keys: np.ndarray, *, one_sided: bool = False) -> tuple[np.ndarray, 
 def mine_negatives(
     vectors: torch.Tensor, keys: np.ndarray, *, one_sided: bool = False, precision: Precision = "float32"
 ) -> np.ndarray:
-    """Find the most similar allowed sentence of each sentence [2 x pair], int64; -1 where none is allowed.
+    """Find the most similar allowed sentence of each sentence.
 
-    Given are the vectors of the references, then of the translations [2 x pair, dimension], and their keys [2 x pair],
-    equal for equal sentences. One-sided, only references get a negative [pair], and only another reference
-    (ParaNMT-50M, section 4). `precision` is that of the products on the CPU; small mega-batches use float32 anyway.
+    Args:
+        vectors: Vectors of the references, then of the translations [2 x pair, dimension].
+        keys: Keys of these sentences, equal for equal sentences [2 x pair].
+        one_sided: Whether only references get a negative, which is another reference (ParaNMT-50M, section 4).
+        precision: Type of the products on the CPU; small mega-batches use float32 anyway.
+
+    Returns:
+        Position of the negative of each sentence [2 x pair], or reference [pair], int64; -1 where none is allowed.
     """
     rows, columns = excluded(keys, one_sided=one_sided)
     vectors = vectors[: len(vectors) // 2] if one_sided else vectors
@@ -123,13 +137,18 @@ def hardest(
 ) -> torch.Tensor:
     """Find the most similar allowed sentence of each sentence on a device, without synchronising with the host.
 
-    Given are the vectors [sentence, dimension]; the position of a sentence and of one that it excludes, sorted by the
-    former, both [exclusion]; and the bounds of each sentence in these [sentence + 1], on the host. `block` sentences
-    are compared with all others at once. The result [sentence] is any position where none is allowed.
+    Args:
+        vectors: Vectors of the sentences [sentence, dimension].
+        exclusions: Positions of a sentence and of one that it excludes, sorted by the former, both [exclusion].
+        bounds: Bounds of each sentence in the exclusions [sentence + 1], on the host.
+        block: Number of sentences that are compared with all others at once; None to choose it by memory.
+
+    Returns:
+        Position of the sentence [sentence]; any position where none is allowed.
     """
     unit = normalize(vectors, dim=1)
     count = len(unit)
-    # 1 GB of similarities in float32.
+    # So many that the similarities take 1 GB in float32.
     block = block or max(1, (1 << 28) // max(1, count))
     chosen = []
     for start in range(0, count, block):
@@ -143,7 +162,14 @@ def hardest(
 
 
 def _mine_tiles(unit: torch.Tensor, rows: np.ndarray, columns: np.ndarray, precision: Precision) -> np.ndarray:
-    """Mine among vectors of length 1 [sentence, dimension]; sentence `rows[i]` excludes `columns[i]`."""
+    """Find the most similar allowed sentence of each sentence on the CPU, tile by tile.
+
+    Args:
+        unit: Vectors of length 1 [sentence, dimension].
+        rows: Position of a sentence [exclusion], sorted.
+        columns: Position of one that it excludes [exclusion].
+        precision: Type of the products.
+    """
     int8 = precision == "int8" and len(unit) >= INT8_SENTENCES and unit.shape[1] >= INT8_DIMENSIONS
     factors, scales = round_to_int8(unit) if int8 else (unit, np.ones(len(unit), np.float32))
     starts = np.arange(0, len(unit), TILE)
@@ -151,25 +177,34 @@ def _mine_tiles(unit: torch.Tensor, rows: np.ndarray, columns: np.ndarray, preci
     places = np.empty_like(values)
     bounds = np.searchsorted(rows, np.append(starts, len(unit)))
     for index, top in enumerate(starts.tolist()):
-        own = slice(top, top + TILE)
-        of_own = slice(bounds[index], bounds[index + 1])
+        upper = slice(top, top + TILE)
+        exclusions = slice(bounds[index], bounds[index + 1])
         for left in starts[index:].tolist():
-            theirs = slice(left, left + TILE)
-            tile = (torch._int_mm if int8 else torch.mm)(factors[own], factors[theirs].T).numpy()
-            scaled = scales[own], scales[theirs]
-            exclude(tile, scaled, (top, left), rows[of_own], columns[of_own])
+            other = slice(left, left + TILE)
+            tile = (torch._int_mm if int8 else torch.mm)(factors[upper], factors[other].T).numpy()
+            scaled = scales[upper], scales[other]
+            exclude(tile, scaled, (top, left), rows[exclusions], columns[exclusions])
             of_rows = np.empty((2, tile.shape[0], -(-tile.shape[1] // SEGMENT)), np.int32)
             of_columns = np.empty((2, -(-tile.shape[0] // SEGMENT), tile.shape[1]), np.int32)
             best_of_tile(tile, scaled, (of_rows[0], of_rows[1]), (of_columns[0], of_columns[1]))
-            # Every product counts for both of its sentences.
-            _keep_better(values[own], places[own], left, of_rows[0], of_rows[1])
-            _keep_better(values[theirs], places[theirs], top, of_columns[0].T, of_columns[1].T)
+            # A product is the similarity of its row to its column and the other way round, so half the tiles are
+            # enough.
+            _keep_better(values[upper], places[upper], left, of_rows[0], of_rows[1])
+            _keep_better(values[other], places[other], top, of_columns[0].T, of_columns[1].T)
     errors = rounding_errors(unit, factors, scales) if int8 else np.empty(0)
     return best_of_all(values, places, unit.numpy(), errors)
 
 
 def _keep_better(values: np.ndarray, places: np.ndarray, start: int, found: np.ndarray, where: np.ndarray) -> None:
-    """Keep the best of some segments, the first of which begins at sentence `start`."""
+    """Keep the best sentences of some segments where they are better than those that are kept already.
+
+    Args:
+        values: Similarity of the kept sentences [sentence, slot], changed in place.
+        places: Their positions [sentence, slot], changed in place.
+        start: Position of the first sentence of the first segment.
+        found: Largest similarity of each sentence in each segment [sentence, segment].
+        where: Which sentence has it, counted from `start` [sentence, segment].
+    """
     slot = start // SEGMENT % SLOTS
     slots = slice(slot, slot + found.shape[1])
     better = found > values[:, slots]
@@ -178,17 +213,26 @@ def _keep_better(values: np.ndarray, places: np.ndarray, start: int, found: np.n
 
 
 def round_to_int8(unit: torch.Tensor) -> tuple[torch.Tensor, np.ndarray]:
-    """Round vectors to int8 [sentence, dimension], with their scales [sentence], float32, above 0."""
+    """Divide vectors by a scale each, and round them to int8.
+
+    Returns:
+        The integers [sentence, dimension] and the scales [sentence], float32, above 0.
+    """
     scales = unit.abs().amax(dim=1) / LARGEST_INT8
     scales[scales == 0] = 1
     return (unit / scales[:, None]).round().to(torch.int8), scales.numpy()
 
 
 def rounding_errors(unit: torch.Tensor, integers: torch.Tensor, scales: np.ndarray) -> np.ndarray:
-    """Measure the error |e| of rounding each vector of length 1, or of zeros [sentence], float64.
+    """Measure the length |e| of the error of rounding each vector [sentence], float64.
 
     A similarity u v, computed from u + e and v + f, is off by u f + e v + e f, which is at most |e| + |f| + |e| |f|
     where u and v have length 1 (Cauchy-Schwarz).
+
+    Args:
+        unit: Vectors of length 1, or of zeros [sentence, dimension].
+        integers: The rounded vectors [sentence, dimension].
+        scales: Their scales [sentence].
     """
     errors = np.empty(len(unit))
     for start in range(0, len(unit), TILE):
@@ -206,10 +250,14 @@ def exclude(
     rows: np.ndarray,
     columns: np.ndarray,
 ) -> None:
-    """Overwrite excluded products of a tile [row, column], so that their similarity is -2.
+    """Overwrite the products of excluded sentences in a tile, so that their similarity is -2.
 
-    The scales of its rows and columns are above 0; `corner` has the sentences of its first row and first column.
-    Sentence `rows[i]` excludes sentence `columns[i]`, in the tile or not.
+    Args:
+        products: The tile [row, column], changed in place.
+        scales: Scales of its rows and of its columns, above 0.
+        corner: Positions of the sentences of its first row and its first column.
+        rows: Position of a sentence [exclusion], in the tile or not.
+        columns: Position of a sentence that it excludes [exclusion].
     """
     for index in range(len(rows)):
         row, column = rows[index] - corner[0], columns[index] - corner[1]
@@ -224,20 +272,24 @@ def best_of_tile(
     of_rows: tuple[np.ndarray, np.ndarray],
     of_columns: tuple[np.ndarray, np.ndarray],
 ) -> None:
-    """Find the most similar sentence in each segment of a tile [row, column], of each row and of each column.
+    """Find the most similar sentence in each segment of a tile, for each row and for each column.
 
-    Written into `of_rows` are the largest similarity of each row in each segment of columns, in units of 2^-24, and
-    its column [row, segment], both int32; into `of_columns` the same of each column [segment, column].
+    Args:
+        products: The tile [row, column].
+        scales: Scales of its rows and of its columns.
+        of_rows: Gets the largest similarity of each row in each segment of columns, in units of 2^-24, and the column
+            that has it [row, segment], both int32.
+        of_columns: Gets the same for each column and each segment of rows [segment, column].
     """
     height, width = products.shape
     segments = of_rows[0].shape[1]
-    # Whole segments: loops of a fixed length are several times as fast.
+    # The buffer has whole segments, because loops of a fixed length are several times as fast.
     similarities = np.full(segments * SEGMENT, LOWEST, np.int32)
     of_columns[0][:] = LOWEST
     for row in range(height):
-        own, scale = products[row], scales[0][row] * UNIT
+        row_products, scale = products[row], scales[0][row] * UNIT
         for column in range(width):
-            similarities[column] = np.int32(np.float32(own[column]) * scales[1][column] * scale)
+            similarities[column] = np.int32(np.float32(row_products[column]) * scales[1][column] * scale)
         for index in range(segments):
             start, largest = index * SEGMENT, LOWEST
             for offset in range(SEGMENT):
@@ -256,35 +308,38 @@ def best_of_tile(
 
 @compiled()
 def best_of_all(values: np.ndarray, places: np.ndarray, unit: np.ndarray, errors: np.ndarray) -> np.ndarray:
-    """Select the best of all segments: the sentence [sentence], int64; -1 if all are excluded.
+    """Select the best sentence of all segments for each sentence [sentence], int64; -1 if all are excluded.
 
-    `values` are the similarity of each sentence's best in each segment, in units of 2^-24 [sentence, segment], int32,
-    and `places` which sentence that is. `errors` are the lengths of the error of each vector of length 1 of which
-    `values` are products [sentence], float64: sentences that are the best within these errors are compared again, by
-    float32 vectors. Empty without errors.
+    Args:
+        values: Similarity of each sentence's best in each slot, in units of 2^-24 [sentence, slot], int32.
+        places: Position of this best sentence [sentence, slot], int32.
+        unit: Vectors of length 1 [sentence, dimension], float32.
+        errors: Length of the rounding error of each vector whose products are in `values` [sentence], float64.
+            Sentences that may be the best within these errors are compared again by `unit`. Empty if nothing was
+            rounded.
     """
     chosen = np.full(len(values), -1, np.int64)
     for sentence in range(len(values)):
-        own = values[sentence]
-        first = np.argmax(own)
-        if own[first] < NONE:
+        similarities = values[sentence]
+        first = np.argmax(similarities)
+        if similarities[first] < NONE:
             continue
         chosen[sentence] = places[sentence, first]
         if len(errors) == 0:
             continue
         error = errors[sentence]
-        # A lower bound of the best one.
+        # The best similarity is at least this, whatever the errors are.
         least = -np.inf
-        for index in range(len(own)):
-            if own[index] >= NONE:
+        for index in range(len(similarities)):
+            if similarities[index] >= NONE:
                 other = errors[places[sentence, index]]
-                least = max(least, own[index] - (error + other + error * other) * UNIT - SLACK)
+                least = max(least, similarities[index] - (error + other + error * other) * UNIT - SLACK)
         best = np.float32(-2)
-        for index in range(len(own)):
-            if own[index] < NONE:
+        for index in range(len(similarities)):
+            if similarities[index] < NONE:
                 continue
             other = errors[places[sentence, index]]
-            if own[index] + (error + other + error * other) * UNIT + SLACK >= least:
+            if similarities[index] + (error + other + error * other) * UNIT + SLACK >= least:
                 similarity = dot(unit[sentence], unit[places[sentence, index]])
                 if similarity > best:
                     best, chosen[sentence] = similarity, places[sentence, index]
@@ -292,13 +347,13 @@ def best_of_all(values: np.ndarray, places: np.ndarray, unit: np.ndarray, errors
 
 
 def draw_negatives(keys: np.ndarray, generator: np.random.Generator, *, one_sided: bool = False) -> np.ndarray:
-    """Sample an allowed sentence for each sentence at random; shapes as in `mine_negatives`."""
+    """Draw an allowed sentence for each sentence at random; arguments and result as in `mine_negatives`."""
     count = len(keys)
-    # One-sided, references draw among references, which come first.
+    # If one-sided, references draw among references, which are the first half.
     queries = count // 2 if one_sided else count
     group, related = paraphrases(keys)
     chosen = np.full(queries, -1, np.int64)
-    # Nearly all draws are allowed; a sentence without one after many tries has copies everywhere.
+    # Nearly all draws are allowed. A sentence that has none after 100 tries excludes nearly all others.
     for _ in range(100):
         open_ = np.flatnonzero(chosen < 0)
         if not len(open_):
@@ -314,9 +369,9 @@ def draw_negatives(keys: np.ndarray, generator: np.random.Generator, *, one_side
 def select_negatives(
     vectors: torch.Tensor | None, keys: np.ndarray, config: TrainConfig, generator: np.random.Generator
 ) -> np.ndarray:
-    """Choose negatives by MAX, MIX (each random with probability one half) or RAND. arXiv:1511.08198, section 3.1.1.
+    """Choose negatives by MAX, MIX or RAND (arXiv:1511.08198, section 3.1.1); by MIX half of them are random.
 
-    Arguments and result as in `mine_negatives`; `rand` needs no vectors.
+    Arguments and result are those of `mine_negatives`; RAND needs no vectors.
     """
     if config.negatives == "rand":
         return draw_negatives(keys, generator, one_sided=config.one_sided)
@@ -329,10 +384,11 @@ def select_negatives(
 
 
 def minibatch(pairs: np.ndarray, total: int, negatives: np.ndarray | None, *, one_sided: bool) -> np.ndarray:
-    """Positions of the sentences of some pairs of a mega-batch [role, pair]: s, s' and, with negatives, t and t'.
+    """Return the positions of the sentences of some pairs [role, pair]: s, s' and, with negatives, t and t'.
 
-    `total` is the number of pairs of the mega-batch. Pairs with a sentence that has no allowed negative are left out;
-    one-sided, there is no t'.
+    Pairs with a sentence that has no allowed negative are left out; one-sided, there is no t'. `total` is the number
+    of pairs of the mega-batch, and `negatives` are the positions that `select_negatives` returned; None for a loss
+    without negatives.
     """
     roles = [pairs, pairs + total]
     if negatives is not None:

@@ -1,6 +1,6 @@
-"""The margin loss and mega-batches for your own `SentenceTransformerTrainer`, with any model.
+"""The margin loss with mega-batches in your own `SentenceTransformerTrainer`, for any model.
 
-`MegaBatchMiner` is the dataset and the batch sampler of the trainer, `MarginLoss` its loss. See docs/training.md.
+`MegaBatchMiner` gives the trainer its dataset and its batch sampler, `MarginLoss` is its loss. See docs/training.md.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from paranmt_hf.training.mega_batch import select_negatives
 
 
 class MarginLoss(nn.Module):
-    """The margin loss of `margin_loss` over columns of text: s, s', t and, unless the loss is one-sided, t'.
+    """The loss of `margin_loss` over columns of text: s, s', t and, unless only references have negatives, t'.
 
     Args:
         model: The model under training.
-        margin: d, above 0 (ParaNMT-50M, section 4: 0.4).
+        margin: The margin d, above 0 (ParaNMT-50M, section 4: 0.4).
     """
 
     def __init__(self, model: SentenceTransformer, margin: float = 0.4) -> None:
@@ -37,10 +37,12 @@ class MarginLoss(nn.Module):
         self.model, self.margin = model, TrainConfig(margin=margin).margin
 
     def forward(self, sentence_features: Iterable[dict[str, Any]], labels: torch.Tensor | None = None) -> torch.Tensor:
-        """Compute the loss of a mini-batch, a scalar; labels are not used.
+        """Compute the loss of a mini-batch, a scalar.
 
-        The features are those of the columns reference, translation, reference_negative and perhaps
-        translation_negative.
+        Args:
+            sentence_features: Features of the columns reference, translation, reference_negative and perhaps
+                translation_negative.
+            labels: Not used.
         """
         vectors = [self.model(features)["sentence_embedding"] for features in sentence_features]
         if len(vectors) not in (3, 4):
@@ -51,7 +53,7 @@ class MarginLoss(nn.Module):
         return margin_loss(*vectors, margin=self.margin)
 
     def get_config_dict(self) -> dict[str, Any]:
-        """Values for the model card that the trainer writes."""
+        """Return the values that the trainer shows in the model card."""
         return {"margin": self.margin}
 
 
@@ -59,18 +61,19 @@ class MegaBatchMiner:
     """Mini-batches with negatives that the model itself mines in each mega-batch (ParaNMT-50M, section 4).
 
     The trainer reads a mini-batch one step ahead, so a mega-batch is mined with the weights before the last step of
-    the one before it. For one process, with `dataloader_num_workers=0`, which is the trainer's default.
+    the one before it. It works in one process with `dataloader_num_workers=0`, the trainer's default.
 
     Args:
         model: The model under training.
         pairs: A dataset with the columns `reference` and `translation`.
-        mega_batch: M, mini-batches of a mega-batch.
-        negatives: The most similar sentence (`max`), a random one (`rand`), or half of each (`mix`).
-        one_sided: Only the reference gets a negative, which is another reference.
-        seed: Decides the order of pairs and random negatives.
+        mega_batch: Number of mini-batches of a mega-batch, M.
+        negatives: How negatives are chosen: the most similar sentence (`max`), a random one (`rand`), or half of each
+            (`mix`).
+        one_sided: Whether only references get a negative, which is another reference.
+        seed: Determines the order of pairs and random negatives.
 
     Attributes:
-        dataset: For the trainer: the pairs, with the negatives of the current mega-batch.
+        dataset: The dataset for the trainer: the pairs, with the negatives of the current mega-batch.
     """
 
     def __init__(
@@ -99,12 +102,12 @@ class MegaBatchMiner:
                 )
         self._model = model
         self._pairs = pairs.select_columns(list(SIDES)).add_column("row", np.arange(len(pairs)))
-        # Negatives of each pair of the current mega-batch.
+        # Texts of the negatives of the pairs of the current mega-batch, by the number of the pair.
         self._found: dict[int, list[str]] = {}
         self.dataset = self._pairs.with_transform(self._with_negatives)
 
     def _with_negatives(self, rows: Mapping[str, list[Any]]) -> dict[str, list[str]]:
-        """Rows for the trainer: s, s', t and, with two sides, t'."""
+        """Return rows for the trainer, as columns: s, s', t and, with two sides, t'."""
         if get_worker_info() is not None:
             raise InputError("a MegaBatchMiner works without workers that load data; set dataloader_num_workers=0")
         unmined = [""] * (1 if self.config.one_sided else 2)
@@ -115,7 +118,7 @@ class MegaBatchMiner:
     def sampler(
         self, dataset: datasets.Dataset, batch_size: int, drop_last: bool, **options: Any
     ) -> DefaultBatchSampler:
-        """Create the batch sampler; `SentenceTransformerTrainingArguments(batch_sampler=miner.sampler)`."""
+        """Create the batch sampler: pass `batch_sampler=miner.sampler` to `SentenceTransformerTrainingArguments`."""
         known = "row" in (getattr(dataset, "column_names", None) or ())
         if not known or len(dataset) != len(self._pairs) or dataset._indices is not None:
             raise InputError(
@@ -125,7 +128,15 @@ class MegaBatchMiner:
         return _MegaBatchSampler(self, len(dataset), batch_size, drop_last)
 
     def mine(self, rows: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Mine the negatives of the pairs of a mega-batch, given by index [pair]; returns those that have all."""
+        """Mine the negatives of the pairs of a mega-batch.
+
+        Args:
+            rows: Numbers of the pairs [pair].
+            generator: Draws random negatives.
+
+        Returns:
+            The numbers of those pairs that have all negatives.
+        """
         table = self._pairs.select(rows)
         sides = [list(table[side]) for side in SIDES]
         sentences = [*sides[0], *sides[1]]
@@ -139,21 +150,21 @@ class MegaBatchMiner:
         chosen = select_negatives(vectors, keys_of(*sides).ravel(), self.config, generator).reshape(-1, len(rows)).T
         whole = (chosen >= 0).all(axis=1)
         self._found = {
-            int(row): [sentences[index] for index in own]
-            for row, own in zip(rows[whole].tolist(), chosen[whole].tolist(), strict=True)
+            int(row): [sentences[index] for index in indices]
+            for row, indices in zip(rows[whole].tolist(), chosen[whole].tolist(), strict=True)
         }
         return rows[whole]
 
 
 class _MegaBatchSampler(DefaultBatchSampler):
-    """Mini-batches of indices, mega-batch by mega-batch."""
+    """Yields mini-batches of the numbers of pairs; before each mega-batch its negatives are mined."""
 
     def __init__(self, miner: MegaBatchMiner, count: int, batch_size: int, drop_last: bool) -> None:
         super().__init__(range(count), batch_size=batch_size, drop_last=drop_last)
         self._miner, self._count, self.epoch = miner, count, 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch, which determines the order."""
+        """Set the epoch, which determines the order of the pairs."""
         self.epoch = epoch
 
     def __len__(self) -> int:
@@ -169,6 +180,6 @@ class _MegaBatchSampler(DefaultBatchSampler):
             for first in range(0, len(rows), self.batch_size):
                 batch = rows[first : first + self.batch_size].tolist()
                 if len(batch) == self.batch_size or not self.drop_last:
-                    # An evaluation between two steps mines too.
+                    # Set these negatives again, because an evaluation between two steps mines, too.
                     miner._found = found
                     yield batch

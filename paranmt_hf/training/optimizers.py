@@ -1,10 +1,10 @@
-"""Adam and AdaGrad: the sizes of their steps, and the optimizers of models trained by the trainer.
+"""Adam and AdaGrad: the sizes of their steps, and the optimizers of models that the trainer trains.
 
-Dense Adam moves every row of a table in every step, also those without a gradient: their averages decay and the row
+Dense Adam moves every row of a table in every step, also rows without a gradient: their moments decay and the row
 drifts on. The engines of averaging models leave such a row alone until it is read again, and then apply the steps that
-it missed: the averages decay by a power, and the drift of k steps is a geometric sum in closed form (see `Schedule`),
-exact except for Adam's epsilon, which shrinks there as the root of the second moment does. It matters where a gradient
-is almost zero, as in a dimension without variance.
+it missed: the moments decay by a power, and the drift of k steps is a geometric sum in closed form (see `Schedule`).
+This is exact except for Adam's epsilon, which shrinks like the root of the second moment there. Epsilon matters where
+a gradient is almost zero, as in a dimension without variance.
 """
 
 from __future__ import annotations
@@ -20,32 +20,41 @@ from torch import nn
 from paranmt_hf.training.config import TrainConfig
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
-# The first value of AdaGrad's sums of squares; the authors of arXiv:1511.08198 add as much under the root. From 0 the
-# first step of every weight would be as long as the rate, however small its gradient.
+# Initial value of AdaGrad's sums of squares; the authors of arXiv:1511.08198 add the same number under the root. With
+# 0 the first step of every weight would be as long as the rate, however small its gradient.
 ADAGRAD_START = 1e-6
 
 
 def steps_of(pairs: int, config: TrainConfig) -> int:
-    """Number of steps of an epoch: a mini-batch never crosses the end of its mega-batch."""
+    """Return the number of steps of an epoch; a mini-batch never crosses the end of its mega-batch."""
     whole, rest = divmod(pairs, config.mega_pairs)
     return whole * config.mega_batch + -(-rest // config.batch_size)
 
 
 def learning_rates(pairs: int, config: TrainConfig) -> np.ndarray:
-    """Learning rate of each step [step]: constant, or falling linearly to zero."""
+    """Return the learning rate of each step of a training [step]: constant, or falling linearly to zero.
+
+    Args:
+        pairs: Number of pairs of an epoch.
+        config: How the encoder is trained.
+    """
     steps = config.epochs * steps_of(pairs, config)
     rates = np.full(steps, config.learning_rate)
     return rates * (1 - np.arange(steps) / steps) if config.decay else rates
 
 
 class Schedule:
-    """Values that change from step to step, from the learning rate of each step [step], from step 1.
+    """The values that change from step to step; steps are counted from 1.
+
+    Args:
+        rates: Learning rate of each step [step].
+        optimizer: `adam` or `adagrad`.
 
     Attributes:
-        sizes: Size of each step [step + 1], float64; step 0 is none.
-        floors: What Adam adds to the root of the second moment in each step [step + 1], float32.
+        sizes: Size of each step [step + 1], float64; 0 for step 0, before training.
+        floors: Number that Adam adds to the root of the second moment in each step [step + 1], float32.
         ratio: Factor by which the drift of a row without a gradient shrinks in each step.
-        drift: How far a row without a gradient drifts from each step to the last one, in units of its first moment
+        drift: How far a row without a gradient drifts after each step until the last one, in units of its first moment
             over the root of its second [step + 1], float64: drift[t] = sum over j >= 1 of ratio^j sizes[t + j].
     """
 
@@ -54,9 +63,10 @@ class Schedule:
         steps = np.arange(1, len(rates) + 1)
         sizes, floors = rates, np.zeros(len(rates) + 1)
         if optimizer == "adam":
-            # rate * sqrt(1 - b2^t) / (1 - b1^t), the bias correction of averages that began with zeros.
+            # Adam's bias correction, for moments that began as zeros: rate * sqrt(1 - b2^t) / (1 - b1^t).
             sizes = rates * np.sqrt(1 - BETA2**steps) / (1 - BETA1**steps)
-            # A row that never had a gradient was last updated in step 0, and has zeros over this.
+            # The floor of step 0 is used for rows without any gradient so far. Their moments are zeros, so any number
+            # above 0 will do.
             floors = EPSILON * np.sqrt(1 - BETA2 ** np.concatenate([[1], steps]))
         self.sizes = np.concatenate([[0.0], sizes])
         self.floors = floors.astype(np.float32)
@@ -67,9 +77,9 @@ class Schedule:
 
 
 class TableAdam(torch.optim.Optimizer):
-    """Adam (Kingma & Ba 2015, algorithm 1) for dense weights, and torch's `SparseAdam` for tables.
+    """Adam (Kingma & Ba 2015, algorithm 1), but torch's `SparseAdam` for parameters with sparse gradients.
 
-    Tables are parameters with sparse gradients; a step moves only the rows of its gradient.
+    Such parameters are tables: a step moves only the rows of its gradient.
     """
 
     def __init__(self, parameters: Iterable[torch.nn.Parameter], lr: float) -> None:
@@ -84,6 +94,7 @@ class TableAdam(torch.optim.Optimizer):
                     self._move(parameter, parameter.grad, group["lr"])
 
     def _move(self, parameter: torch.Tensor, gradient: torch.Tensor, rate: float) -> None:
+        """Update one parameter and its state by its gradient."""
         state = self.state[parameter]
         if not state:
             state["step"] = torch.zeros(())
@@ -103,11 +114,17 @@ class TableAdam(torch.optim.Optimizer):
 
 
 def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) -> torch.optim.Optimizer:
-    """Create the optimizer of the trained weights of a model; on the CPU the gradients of tables are sparse."""
+    """Create the optimizer of a model's trained weights; on the CPU the gradients of tables are sparse.
+
+    Args:
+        model: The model.
+        config: Which optimizer, its rate and its clipping.
+        device: The device that trains.
+    """
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     optimizer: torch.optim.Optimizer
     if config.optimizer == "adagrad":
-        # As they are by default; torch warns of it for sparse gradients unless it is said.
+        # They are disabled by default, but torch warns about sparse gradients unless they are disabled explicitly.
         torch.sparse.check_sparse_tensor_invariants.disable()
         optimizer = torch.optim.Adagrad(
             weights, lr=config.learning_rate, initial_accumulator_value=ADAGRAD_START, eps=0
@@ -124,13 +141,13 @@ def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) 
 
 
 def clip_weights(weights: Iterable[nn.Parameter], limit: float) -> None:
-    """Scale the gradients of weights, dense or sparse, in place so that the norm over all is at most a limit."""
+    """Scale the gradients of weights, dense or sparse, in place, so that their common norm is at most a limit."""
     gradients = []
     for weight in weights:
         if weight.grad is None:
             continue
         if weight.grad.is_sparse:
-            # Else a row that occurs twice has two gradients, whose norms do not add up to that of their sum.
+            # Add up the gradients of a row that occurs twice: the norm is that of their sum.
             weight.grad = weight.grad.coalesce()
             gradients.append(weight.grad._values())
         else:
@@ -142,9 +159,10 @@ def clip_weights(weights: Iterable[nn.Parameter], limit: float) -> None:
 
 
 def leave_first_row(weight: torch.Tensor) -> Any:  # noqa: ANN401 - torch does not name the class of the handle
-    """Zero the gradient of row 0 of a table, so that the row of unknown units stays zero.
+    """Zero the gradient of row 0 of a table in every backward pass, so that the row of unknown units stays zeros.
 
-    Returns a handle whose `remove()` ends it.
+    Returns:
+        A handle whose `remove()` ends this.
     """
 
     def without_first(gradient: torch.Tensor) -> torch.Tensor:

@@ -1,6 +1,6 @@
-"""Pairs on disk as rows of the encoder's tables, which are read in a seeded order.
+"""Pairs on disk, as rows of the encoder's tables, which are read in a seeded order.
 
-Memory does not grow with the corpus: the files are mapped, and read when used.
+Memory does not grow with the corpus: the files are memory-mapped, and read when they are used.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from paranmt_hf.text.tokens import Bags, TokenTable
 from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes, writing
 from paranmt_hf.util.records import read_json
 
-ABOUT, KEYS = "pairs.json", "keys"
+ABOUT, KEYS = "pairs.json", "keys"  # Names of the description of the files, and of the file of keys
 
 
 @dataclass(frozen=True)
 class MegaBatch:
-    """Some pairs; sentences are the references, then the translations."""
+    """Some pairs; their sentences are all references, then all translations."""
 
-    bags: dict[str, Bags]  # Rows of the sentences [2 x pair] under each reader
-    keys: np.ndarray  # Key of each sentence [2 x pair], uint64, equal for equal sentences
+    bags: dict[str, Bags]  # Rows of the sentences [2 x pair], by the kind of units
+    keys: np.ndarray  # Key of each sentence [2 x pair], uint64; equal for equal sentences
 
     @property
     def pairs(self) -> int:
@@ -36,23 +36,27 @@ class MegaBatch:
         return len(self.keys) // 2
 
     def take(self, sentences: np.ndarray) -> MegaBatch:
-        """Select sentences by position [2 x pair], all references before their translations."""
+        """Return some sentences, given by position [2 x pair], all references before their translations."""
         bags = {}
-        for name, own in self.bags.items():
-            chosen = own.take(sentences)
+        for name, all_bags in self.bags.items():
+            chosen = all_bags.take(sentences)
             bags[name] = Bags(chosen.rows.astype(np.int32), chosen.offsets)
         return MegaBatch(bags, self.keys[sentences])
 
 
 class PairStore:
-    """Reads what `write_pairs` wrote in a seeded order: blocks at random, and pairs at random in a buffer of blocks.
+    """Reads the pairs that `write_pairs` wrote, in a seeded order.
 
-    `left_out` are the numbers of pairs and sentences that were left out, by reason, `unit` is the name of a pair in
-    messages.
+    Blocks of neighbouring pairs are shuffled, and then pairs within a buffer of blocks.
+
+    Attributes:
+        pairs: Number of pairs.
+        left_out: Numbers of pairs and sentences that were left out, by reason.
+        unit: Name of a pair in messages.
     """
 
     unit = "pairs"
-    # Pairs are shuffled in blocks of neighbours, and a buffer of blocks is shuffled pair by pair.
+    # Number of pairs of a block, and number of blocks of the buffer in which pairs are shuffled.
     block_pairs, buffer_blocks = 1024, 256
 
     def __init__(self, folder: Path) -> None:
@@ -64,22 +68,32 @@ class PairStore:
         self._checksums: dict[str, str] = about["sha256"]
 
     def is_whole(self) -> bool:
-        """Whether every file is intact; reads all of them."""
+        """Whether every file is intact; this reads all of them."""
         files = ((self._folder / name, wanted) for name, wanted in self._checksums.items())
         return all(path.is_file() and checksum(path) == wanted for path, wanted in files)
 
     @property
     def sentences(self) -> int:
-        """Number of sentences of text, every two of which are a pair; the last of an odd number is a pair alone."""
+        """Number of sentences, if the pairs are sentences of text, two to a pair.
+
+        The last sentence of an odd number is both sides of its pair.
+        """
         first, second = self.keys()[-2:]
         return 2 * self.pairs - int(first == second)
 
     def keys(self) -> np.ndarray:
-        """Key of each sentence [2 x pair], uint64, equal for equal sentences: pair p is 2p and 2p + 1."""
+        """Return the key of each sentence [2 x pair], uint64, equal for equal sentences.
+
+        Pair p has the sentences 2p, its reference, and 2p + 1, its translation.
+        """
         return self._mapped(KEYS, np.uint64, 2 * self.pairs)
 
     def rows_of(self, reader: str) -> np.ndarray:
-        """Distinct rows of the pairs under a reader [row], ascending, int64."""
+        """Return the distinct rows of a table that the pairs use [row], ascending, int64.
+
+        Args:
+            reader: Kind of the units of the table.
+        """
         rows = self.everything().bags[reader].rows
         used, together = np.zeros(self._rows[reader], bool), 1 << 24
         for start in range(0, len(rows), together):
@@ -87,7 +101,7 @@ class PairStore:
         return np.flatnonzero(used)
 
     def everything(self) -> MegaBatch:
-        """All pairs, whose sentences are 2p and 2p + 1, the reference and then the translation of pair p."""
+        """Return all pairs; unlike in other mega-batches, the sentences of pair p are 2p and 2p + 1."""
         bags = {}
         for name, rows in self._rows.items():
             bounds = self._mapped(f"{name}.bounds", np.int64, 2 * self.pairs + 1)
@@ -95,9 +109,9 @@ class PairStore:
         return MegaBatch(bags, self.keys())
 
     def mega_batches(self, size: int, *, seed: int, epoch: int, start: int = 0) -> Iterator[MegaBatch]:
-        """Read an epoch in mega-batches of `size` pairs, the last one perhaps of fewer, after the first `start` ones.
+        """Read an epoch in mega-batches of `size` pairs, the last perhaps of fewer, without the first `start` ones.
 
-        The seed and the epoch decide the order.
+        The seed and the epoch determine the order.
         """
         everything, skipped = self.everything(), start * size
         waiting = np.empty(0, np.int64)
@@ -116,10 +130,12 @@ class PairStore:
             yield _choose(everything, waiting)
 
     def _mapped(self, name: str, kind: type[np.generic], count: int) -> np.ndarray:
+        """Map a file of `count` numbers into memory."""
         return np.memmap(self._folder / name, kind, "r", shape=(count,)) if count else np.empty(0, kind)
 
 
 def _choose(everything: MegaBatch, pairs: np.ndarray) -> MegaBatch:
+    """Return some pairs, given by number [pair], as a mega-batch."""
     return everything.take(np.concatenate([2 * pairs, 2 * pairs + 1]))
 
 
@@ -131,10 +147,19 @@ def write_pairs(
     left_out: Mapping[str, int] | None = None,
     unit: str = "pairs",
 ) -> PairStore:
-    """Look up the rows of all pairs, given as tokens batch by batch, and write them into a folder.
+    """Look up the rows of all pairs, and write them into a folder.
 
-    Pairs with a side of which no reader knows a unit are left out, and counted next to those that were `left_out`
-    before, by reason; `unit` is the name of pairs there.
+    Pairs are left out if there is a side of which no unit has a row.
+
+    Args:
+        tables: Tokens of references and translations, batch by batch.
+        folder: The folder.
+        readers: Lookup of each kind of units.
+        left_out: Numbers of pairs and sentences that were left out before, by reason; these pairs are added to them.
+        unit: Name of a pair in the reason.
+
+    Raises:
+        InputError: No pair is left.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -168,11 +193,12 @@ def write_pairs(
 
 
 def _row_type(rows: int) -> type[np.unsignedinteger[Any]]:
+    """Return the type of numbers for the rows of a table with this number of rows."""
     return np.uint16 if rows <= 1 << 16 else np.uint32
 
 
 class _BagWriter:
-    """Appends the rows of pairs: the reference and then the translation of each pair."""
+    """Appends the rows of pairs to files: the reference and then the translation of each pair."""
 
     def __init__(self, folder: Path, name: str, kind: type[np.unsignedinteger[Any]]) -> None:
         self._name, self._kind, self._end = name, kind, 0
@@ -181,15 +207,17 @@ class _BagWriter:
         self._bounds.write(np.zeros(1, np.int64).tobytes())
 
     def write(self, references: Bags, translations: Bags) -> None:
+        """Append the rows of some pairs."""
         pairs = len(references)
         rows = np.concatenate([references.rows, translations.rows])
         bounds = np.concatenate([references.offsets, translations.offsets[1:] + len(references.rows)])
-        # Joined, reference i is sentence i and its translation sentence pairs + i: read the two rows by columns.
+        # Here reference i is sentence i, and its translation sentence pairs + i. Put each translation behind its
+        # reference, by reading the two rows of these numbers column by column.
         joined = Bags(rows, bounds).take(np.arange(2 * pairs).reshape(2, pairs).T.ravel())
         self._rows.write(joined.rows.astype(self._kind).tobytes())
         self._bounds.write((joined.offsets[1:] + self._end).astype(np.int64).tobytes())
         self._end += len(joined.rows)
 
     def close(self) -> dict[str, str]:
-        """Close the files; returns the checksum of each by its name."""
+        """Close the files, and return the checksum of each by its name."""
         return {f"{self._name}.rows": self._rows.close(), f"{self._name}.bounds": self._bounds.close()}

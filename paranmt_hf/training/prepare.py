@@ -1,4 +1,4 @@
-"""What training needs before its first step: the encoder, the pairs as rows of its tables, the teacher's vectors.
+"""Prepare a training: the encoder, the pairs as rows of its tables, and the teacher's vectors.
 
 Each is made once and kept in the work folder, so that a resumed run does not read the corpus again.
 """
@@ -32,17 +32,24 @@ from paranmt_hf.util.files import write_bytes
 from paranmt_hf.util.wording import counted
 
 logger = logging.getLogger(__name__)
-# In the work folder: the encoder before the first step and its checksum, the pairs as rows, the keys of sentences.
+# Names in the work folder: the encoder before the first step, the file with its checksum, the pairs as rows, and the
+# keys of sentences.
 INITIAL, INITIAL_CHECKSUM, PAIRS, TOKENS = "initial", "initial.sha256", "pairs", "tokens"
 
 
 def prepare_training(
     inputs: TrainingInputs, work: Path, teacher_cache: Path
 ) -> tuple[SentenceEncoder, PairStore, TeacherVectors | None]:
-    """Create what training needs, unless an earlier run did.
+    """Make what training needs, or read it if an earlier run made it.
 
-    Returns the encoder with its initial weights, the pairs as rows of its tables, and the teacher's vectors, if any;
-    these are kept in the given folder, unless the settings name one.
+    Args:
+        inputs: The inputs of the run.
+        work: The work folder.
+        teacher_cache: Folder of the teacher's vectors, unless the settings name one.
+
+    Returns:
+        The encoder with its initial weights, the pairs as rows of its tables, and the teacher's vectors, None without
+        one.
     """
     model, store = _kept(inputs, work) or _make(inputs, work)
     store.unit = inputs.pairs.unit
@@ -71,7 +78,7 @@ def _kept(inputs: TrainingInputs, work: Path) -> tuple[SentenceEncoder, PairStor
 def _make(inputs: TrainingInputs, work: Path) -> tuple[SentenceEncoder, PairStore]:
     """Read the corpus once, build the encoder, and write both into the work folder."""
     if inputs.vectors is not None:
-        # A file without vectors is refused before the corpus is read.
+        # Read one vector now, so that a file without vectors is refused before the corpus is read.
         read_vectors(inputs.vectors, limit=1)
     logger.info("reading the training data")
     counter = UnitCounter([] if inputs.start is not None else inputs.encoder.kinds)
@@ -84,12 +91,12 @@ def _make(inputs: TrainingInputs, work: Path) -> tuple[SentenceEncoder, PairStor
         )
     model = inputs.start or build_for(inputs.encoder, counts, inputs.vectors, seed=inputs.config.seed)
     initial, mark = work / INITIAL, work / INITIAL_CHECKSUM
-    # Without the checksum the folder does not count.
+    # Remove the checksum first: an encoder without one counts as incomplete.
     mark.unlink(missing_ok=True)
     shutil.rmtree(initial, ignore_errors=True)
     save(model, initial)
     write_bytes(mark, locate(initial).revision.encode())
-    # As a resumed run reads it, so that it ends with the same bytes.
+    # Convert the encoder as `_kept` does, so that a resumed run ends with the same bytes.
     model = trainable(model)
     store = _store(tokens, work / PAIRS, model, inputs)
     tokens.drop_tokens()
@@ -99,9 +106,16 @@ def _make(inputs: TrainingInputs, work: Path) -> tuple[SentenceEncoder, PairStor
 def build_for(
     config: EncoderConfig, counts: Mapping[UnitKind, Counter[str]], path: Path | None, *, seed: int
 ) -> SentenceEncoder:
-    """Build an encoder with initial weights, from the unit counts of a text and a file of word vectors, if any.
+    """Build an encoder with initial weights.
 
-    Settings that fit neither together nor to the text or the file, or not into memory, raise `UnfitError`.
+    Args:
+        config: Settings of the encoder.
+        counts: How often each unit occurs in the text, by the kind of units.
+        path: File of word vectors; None for none.
+        seed: Seed of the random weights.
+
+    Raises:
+        UnfitError: The settings do not fit together, the text or the file, or the encoder does not fit into memory.
     """
     vectors = _vectors(config, counts, path)
     try:
@@ -111,26 +125,36 @@ def build_for(
 
 
 def _vectors(config: EncoderConfig, counts: Mapping[UnitKind, Counter[str]], path: Path | None) -> WordVectors | None:
-    """Read the vectors of the vocabulary: those of the text from the whole file, others from its beginning."""
+    """Read the vectors that the vocabulary may use; None without a file, or for an encoder without words.
+
+    These are the vectors of the text's words, wherever they are in the file, and others from its beginning.
+    """
     if path is None or "word" not in config.kinds:
         return None
-    own = most_frequent("word", counts["word"], config.words, min_count=config.min_count)
-    # The row of unknown words may be anywhere in the file, often at its end.
+    frequent = most_frequent("word", counts["word"], config.words, min_count=config.min_count)
+    # The vector of unknown words may be anywhere in the file, often at its end.
     shared = UNKNOWN_WORDS if config.unknown == "share" else ()
-    vectors = read_vectors(path, limit=config.words, wanted=[*own.units, *shared])
+    vectors = read_vectors(path, limit=config.words, wanted=[*frequent.units, *shared])
     if vectors.unknown is not None and config.unknown != "share":
         logger.info(f"{path} has a vector for unknown words, which is left out; `unknown` share takes it")
-    if set(own.units).isdisjoint(vectors.words):
-        shown = ", ".join(map(repr, own.units[1:4]))
+    if set(frequent.units).isdisjoint(vectors.words):
+        shown = ", ".join(map(repr, frequent.units[1:4]))
         raise UnfitError(
-            f"{path} knows none of the {len(own) - 1:,} words of the training data, such as {shown}; "
+            f"{path} knows none of the {len(frequent) - 1:,} words of the training data, such as {shown}; "
             "expected vectors of words of their language"
         )
     return vectors
 
 
 def _store(tokens: TokenStore, folder: Path, model: SentenceEncoder, inputs: TrainingInputs) -> PairStore:
-    """Write the pairs as rows of the encoder's tables."""
+    """Write the pairs as rows of the encoder's tables.
+
+    Args:
+        tokens: The pairs as word tokens.
+        folder: Folder of the rows.
+        model: The encoder.
+        inputs: The inputs of the run.
+    """
     readers: dict[str, Lookup] = {}
     for part in take_apart(model).parts:
         readers[part.unit_kind] = readers.get(part.unit_kind) or lookup(part.vocabulary)

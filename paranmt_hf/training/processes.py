@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 
 def wait_for_all(device: str | None) -> None:
-    """Wait until every process calls this, however long the others take; `device` is that of the settings."""
+    """Wait until every process calls this, however long the others take.
+
+    Args:
+        device: The device of the settings.
+    """
     if process_count() > 1:
         from torch import distributed
 
@@ -29,7 +33,15 @@ def wait_for_all(device: str | None) -> None:
 
 
 def check_same(value: str, device: str | None) -> None:
-    """Check that all processes have the same settings and data, given as text."""
+    """Check that all processes have the same settings and data.
+
+    Args:
+        value: The settings and data as text.
+        device: The device of the settings.
+
+    Raises:
+        InputError: A process has others.
+    """
     if process_count() == 1:
         return
     import torch
@@ -51,7 +63,7 @@ def check_same(value: str, device: str | None) -> None:
 
 @cache
 def _patient_group(device: str | None) -> ProcessGroup:
-    """Connect the processes for the rest of this process; returns the group that waits for what rank 0 does alone."""
+    """Connect the processes, once, and return a group that waits up to a week for what rank 0 does alone."""
     import torch
     from torch import distributed
 
@@ -64,7 +76,7 @@ def _patient_group(device: str | None) -> ProcessGroup:
         backend = "cpu:gloo,cuda:nccl"
     try:
         distributed.init_process_group(backend, timeout=timedelta(minutes=10))
-        # Rank 0 alone may read a corpus for days.
+        # The others wait while rank 0 reads the corpus, which may take days.
         group = distributed.new_group(timeout=timedelta(days=7), backend="gloo")
     except (RuntimeError, ValueError) as error:
         reason = str(error).split("\n")[0]
@@ -76,6 +88,7 @@ def _patient_group(device: str | None) -> ProcessGroup:
 
 
 def _leave() -> None:
+    """Leave the group of processes, at the end of this one."""
     from torch import distributed
 
     if distributed.is_initialized():
@@ -84,11 +97,11 @@ def _leave() -> None:
 
 @contextmanager
 def _lost_process() -> Iterator[None]:
-    """Convert torch's error about a process that ended to one sentence."""
+    """Convert torch's error about a process that ended to one sentence, inside a `with` block."""
     try:
         yield
     except RuntimeError as error:
-        # Leaving the group would wait for that process.
+        # Do not leave the group at exit: that would wait for the process that ended.
         atexit.unregister(_leave)
         raise LostProcessError(
             f"another of the {process_count()} processes ended, and says itself why if it can; if it was stopped, run "

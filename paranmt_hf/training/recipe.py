@@ -1,4 +1,4 @@
-"""Recipes: how the encoders of `model_cards/` are made, in one or two steps."""
+"""Recipes: the settings of the encoders in `model_cards/`, which are made in one or two steps."""
 
 from __future__ import annotations
 
@@ -21,10 +21,15 @@ RECIPES = ASSETS / "recipes"
 
 @dataclass(frozen=True)
 class Recipe:
-    """How an encoder is made, and what the user has to bring, by names of parameters.
+    """How an encoder is made, and which inputs the user has to give.
 
-    The first step learns a teacher's similarities; the second, empty for a recipe of one step, continues with the
-    margin loss, and the result is the mean of both.
+    The first step learns a teacher's similarities. The second step, if there is one, continues with the margin loss,
+    and the result is the mean of both.
+
+    Attributes:
+        needs: Names of the parameters that the user has to give.
+        first: Settings of the first step.
+        then: Settings of the second step; empty for a recipe of one step.
     """
 
     needs: Sequence[str]
@@ -34,9 +39,14 @@ class Recipe:
     def margin_step(
         self, first: Path, config: TrainConfig, selection: PairSelection | None = None
     ) -> tuple[EncoderConfig, TrainConfig, PairSelection]:
-        """Settings of the second step, which continues the encoder in a folder; `config` is that of the first step.
+        """Return the settings of the second step: of the encoder, of training, and of the selection of pairs.
 
-        The recipe draws some of the pairs that are chosen, unless their number is limited already.
+        If the selection does not limit the number of pairs, the recipe does.
+
+        Args:
+            first: Folder of the encoder that the first step made.
+            config: How it was trained; seed, device and reports stay the same.
+            selection: Which pairs were chosen; None for all.
         """
         values = values_for([TrainConfig, PairSelection], self.then, "recipe")
         shared = {name: getattr(config, name) for name in ("seed", "device", "report_to")}
@@ -47,12 +57,12 @@ class Recipe:
 
 
 def recipe_names() -> list[str]:
-    """Names of the recipes."""
+    """Return the names of all recipes."""
     return sorted(path.stem for path in RECIPES.glob("*.yaml"))
 
 
 def read_recipe(name: str) -> Recipe:
-    """Read a recipe."""
+    """Read a recipe by its name."""
     known = recipe_names()
     if name not in known:
         raise InputError(
@@ -62,5 +72,5 @@ def read_recipe(name: str) -> Recipe:
 
 
 def first_step(name: str) -> Mapping[str, Any]:
-    """Settings of the first step of a recipe."""
+    """Return the settings of the first step of a recipe."""
     return read_recipe(name).first

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 TRAINING_PICTURE, CALIBRATION_PICTURE = "training.png", "calibration.png"
-DISTILLATION_FILE = "distillation.json"  # Of a distilled encoder, next to the file of its last step
+DISTILLATION_FILE = "distillation.json"  # Record of a distilled encoder, next to the record of its last training
 R = TypeVar("R", bound=Record)
 
 
@@ -29,19 +29,19 @@ class History:
 
     losses: list[tuple[int, float]] = field(default_factory=list)  # Step and mean loss since the entry before
     scores: list[tuple[int, float]] = field(default_factory=list)  # Step and score on the development set
-    best_score: float | None = None
-    best_step: int = 0
-    stale: int = 0  # Evaluations since the best score
-    pairs: int = 0  # Pairs trained on
-    seconds: float = 0.0  # Time spent training, evaluations included
-    start: float | None = None  # Score before the first step, which is never the best
+    best_score: float | None = None  # The best of these scores; None if there is none
+    best_step: int = 0  # The step of the best score
+    stale: int = 0  # Number of evaluations since the best score
+    pairs: int = 0  # Number of pairs trained on, each as often as it was read
+    seconds: float = 0.0  # Time spent training, in seconds, evaluations included
+    start: float | None = None  # Score before the first step, which does not count for the best
 
     def add_loss(self, step: int, loss: float) -> None:
-        """Add a loss; see `thinned`."""
+        """Add a loss to the course, and thin the losses out if there are many; see `thinned`."""
         self.losses = thinned([*self.losses, (step, loss)])
 
     def add_score(self, step: int, score: float) -> bool:
-        """Add a development score; returns whether it is the best so far."""
+        """Add a development score, and return whether it is the best so far."""
         self.scores.append((step, score))
         if self.best_score is None or score > self.best_score:
             self.best_score, self.best_step, self.stale = score, step, 0
@@ -51,24 +51,24 @@ class History:
 
     @property
     def last(self) -> dict[str, float]:
-        """The values of the last step by name, as a reporting service shows them."""
+        """Values of the last step by name, as a reporting service shows them."""
         last = {name: each[-1] for name, each in (("loss", self.losses), ("development", self.scores)) if each}
         newest = max((step for step, _ in last.values()), default=0)
         return {name: value for name, (step, value) in last.items() if step == newest} | {"pairs": self.pairs}
 
     @property
     def note(self) -> str:
-        """The last loss and development score, for the progress."""
+        """The last loss and development score as text, for the progress."""
         note = f"loss {self.losses[-1][1]:.3f}" if self.losses else ""
         return f"{note}, dev {100 * self.scores[-1][1]:.1f}" if self.scores else note
 
     def is_over(self, config: TrainConfig) -> bool:
-        """Whether the development score has not improved for `patience` evaluations."""
+        """Whether training stops early: the score has not improved for `patience` evaluations."""
         return config.patience is not None and self.stale >= config.patience
 
 
 def thinned(losses: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    """Average neighbours when there are 4,000, which are enough for a picture."""
+    """Halve the number of losses when there are 4,000, by averaging neighbours; so many are enough for a picture."""
     if len(losses) < 4000:
         return losses
     pairs = zip(losses[::2], losses[1::2], strict=True)
@@ -76,7 +76,14 @@ def thinned(losses: list[tuple[int, float]]) -> list[tuple[int, float]]:
 
 
 def plot_history(history: History, path: Path, title: str, *, unit: str = "step") -> None:
-    """Draw loss and development score, if matplotlib is there; `unit` is that of the horizontal axis."""
+    """Draw loss and development score, if matplotlib is installed.
+
+    Args:
+        history: The course of a run.
+        path: The picture to write.
+        title: Title of the picture.
+        unit: Unit of the horizontal axis.
+    """
     if not available("matplotlib"):
         return
     import matplotlib.figure
@@ -99,7 +106,7 @@ def plot_history(history: History, path: Path, title: str, *, unit: str = "step"
 
 @dataclass(frozen=True)
 class AveragedModel:
-    """A model that another was made from: its name, and the commit or checksum of its files."""
+    """One of the models that a mean was made from: its name, and the commit or checksum of its files."""
 
     name: str
     revision: str
@@ -109,9 +116,9 @@ class AveragedModel:
 class TrainingSettings:
     """Everything that determines a trained model."""
 
-    encoder: EncoderConfig  # The encoder; of vectors and a start their checksums
-    training: TrainConfig  # How it is trained; of teachers their checksums
-    data: dict[str, Any]  # What determines the pairs, as JSON values
+    encoder: EncoderConfig  # Settings of the encoder, with checksums in place of the names of inputs
+    training: TrainConfig  # How it is trained, with checksums in place of the names of teachers
+    data: dict[str, Any]  # Everything that determines the pairs, as JSON values
     development: str | None = None  # Name of the development set, if there is one
     development_checksum: str | None = None  # Its checksum
     processes: int | None = None  # Number of processes, if there are several
@@ -124,28 +131,28 @@ class TrainingRecord(Record):
     FILE: ClassVar[str] = "training.json"
     KIND: ClassVar[str] = "an encoder trained on pairs (`paranmt train`)"
 
-    settings: TrainingSettings  # What determines the model
-    # Names of the models and files that the run started from, of which the settings hold checksums
+    settings: TrainingSettings  # Everything that determines the model
+    # Names of the models and files that the run started from, by setting; the settings hold their checksums
     inputs: dict[str, str] = field(default_factory=dict)
-    pairs: int  # Number of pairs of the training data; of text, every two sentences are one
-    sentences: int | None = None  # Number of sentences of the training data, if there is text
+    pairs: int  # Number of pairs of the training data; each two sentences of text count as a pair
+    sentences: int | None = None  # Number of sentences of the training data; None if it is pairs alone
     # Numbers of pairs and sentences that were left out of the training data, by reason
     left_out: dict[str, int] = field(default_factory=dict)
     history: History  # The course of the run
     development: float | None  # Pearson's r on the development set, in [-1, 1], if there was one
     dimension: int  # Dimension of a sentence vector
     parameters: int  # Number of weights
-    # The models that this is the mean of; the other fields are those of the last one
+    # The models of which this is the mean, None for another model; the other fields are those of the last of them
     mean_of: list[AveragedModel] | None = None
 
     def for_card(self) -> dict[str, Any]:
-        """Return what a card shows: everything except the course of loss and score."""
+        """Return the values that a card shows: everything except the curves of loss and score."""
         history = {name: getattr(self.history, name) for name in ("pairs", "seconds", "best_step")}
         return {**self.to_json(), "history": history}
 
 
 class EncoderResult(Result[R]):
-    """A folder with an encoder."""
+    """The result of a command that makes the folder of an encoder."""
 
     def load(self) -> SentenceEncoder:
         """Load the encoder."""
@@ -153,17 +160,17 @@ class EncoderResult(Result[R]):
 
 
 class Trained(EncoderResult[TrainingRecord]):
-    """A trained encoder."""
+    """The result of `paranmt train`: an encoder."""
 
     def summary(self) -> str:
-        """Size, training time and scores in a few lines."""
+        """Return lines about the encoder's size, the time of training, and its scores."""
         record, history = self.record, self.record.history
         state = "" if self.fresh else " (was trained already)"
         lines = [
             f"{shown_path(self.folder)}: {counted(record.dimension, 'dimension')}, "
             f"{counted(record.parameters, 'parameter')}{state}"
         ]
-        # The pairs of a text are two sentences each.
+        # If the data is text, a pair is two of its sentences.
         of_text = "text" in record.settings.data
         seen = counted(2 * history.pairs, "sentence") if of_text else counted(history.pairs, "pair")
         lines.append(f"  {seen} in {history.seconds:,.0f} s, last loss {history.losses[-1][1]:.2g}")
@@ -179,21 +186,21 @@ class Trained(EncoderResult[TrainingRecord]):
 
 @dataclass(frozen=True, kw_only=True)
 class MeanRecord(TrainingRecord):
-    """The record of the mean of several encoders: that of the last of them, with the names of all."""
+    """The record of the mean of several encoders: the record of the last of them, with the names of all."""
 
     KIND: ClassVar[str] = "an encoder trained on pairs, or the mean of such encoders (`paranmt encoder average`)"
 
     @property
     def identity(self) -> Identity:
-        """What a request must have in common with this result to reuse it: the encoders."""
+        """Everything that determines the mean: the encoders, in order."""
         return as_json({"mean_of": self.mean_of or []})
 
 
 class Mean(EncoderResult[MeanRecord]):
-    """The mean of several encoders."""
+    """The result of `paranmt encoder average`: the mean of several encoders."""
 
     def summary(self) -> str:
-        """Name the encoder, with its dimension and the call that loads it."""
+        """Return lines with the encoder's dimension, the number of averaged models, and the call that loads it."""
         shown, record = shown_path(self.folder), self.record
         of = counted(len(record.mean_of or []), "model")
         size = counted(record.dimension, "dimension")

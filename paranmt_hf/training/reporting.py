@@ -1,4 +1,4 @@
-"""Losses and scores on TensorBoard, trackio or Weights & Biases, through the callbacks of transformers."""
+"""Report losses and scores to TensorBoard, trackio or Weights & Biases, through the callbacks of transformers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ logger = logging.getLogger(__name__)
 def reporting_callbacks(service: str | None, runs: Path) -> list[TrainerCallback]:
     """Make the callbacks of a reporting service; none if there is no service.
 
-    TensorBoard's files are written into `runs`, unless the variable TENSORBOARD_LOGGING_DIR names another folder.
+    Args:
+        service: Name of the service; None for none.
+        runs: Folder for TensorBoard's files, unless the variable TENSORBOARD_LOGGING_DIR names another one.
+
+    Raises:
+        InputError: There is no such service, or its package is missing.
     """
     try:
         callbacks = [kind() for kind in get_reporting_integration_callbacks([service] if service else [])]
@@ -34,16 +39,20 @@ def reporting_callbacks(service: str | None, runs: Path) -> list[TrainerCallback
 
 
 class Reporter:
-    """Reports the values of a run; a context manager. `arguments` tell a service of its settings.
+    """Reports the values of a run to a service; used in a `with` block.
 
-    `runs` is next to the work folder, which is removed at the end. A service that cannot begin is refused; if
-    it fails later, a warning says so, and training goes on without it.
+    A service that cannot begin is refused. If it fails later, there is a warning, and training goes on without it.
+
+    Args:
+        service: Name of the service; None for none.
+        runs: Folder for TensorBoard's files, outside of the work folder, which is removed at the end.
+        arguments: Returns the settings of the run that the service shows.
     """
 
     def __init__(self, service: str | None, runs: Path, arguments: Callable[[], TrainingArguments]) -> None:
         self._service, self._callbacks = service, reporting_callbacks(service, runs)
         self._state, self._control = TrainerState(), TrainerControl()
-        # In a group of processes they set the number of threads.
+        # Creating the arguments changes the number of threads if several processes train together.
         with threads_kept():
             self._arguments = arguments() if self._callbacks else None
 
@@ -55,7 +64,7 @@ class Reporter:
         return self
 
     def log(self, step: int, values: dict[str, float]) -> None:
-        """Report values of a step."""
+        """Report the values of a step."""
         self._state.global_step = step
         self._try("on_log", logs=values)
 
@@ -65,11 +74,12 @@ class Reporter:
         self._try("on_train_end")
 
     def _call(self, event: str, **values: Any) -> None:
+        """Call the method of this name of all callbacks."""
         for each in self._callbacks:
             getattr(each, event)(self._arguments, self._state, self._control, model=None, **values)
 
     def _try(self, event: str, **values: Any) -> None:
-        """Services raise errors of any kind."""
+        """Call a method of all callbacks, and stop reporting if it raises an error of whatever kind."""
         try:
             self._call(event, **values)
         except Exception as error:

@@ -1,6 +1,6 @@
 """Compiled inner loops of a training step of averaging encoders: catch up, average, gradient, Adam or AdaGrad.
 
-Every row is read and written in place, and the gradient of a row exists only while that row is updated.
+Rows are read and written in place, and the gradient of a row exists only while that row is updated.
 """
 
 from __future__ import annotations
@@ -20,53 +20,58 @@ class TrainedTable(NamedTuple):
 
     weight: np.ndarray  # Rows [row, dimension], float32
     first: np.ndarray  # Adam: running average of the gradients [row, dimension], float32; AdaGrad: empty
-    second: np.ndarray  # Running average of the squared gradients, of AdaGrad their sum [row, dimension], float32
-    last: np.ndarray  # Step up to which each row is up to date [row], int32; 0 if it never had a gradient
+    second: np.ndarray  # Adam: running average of the squared gradients [row, dimension], float32; AdaGrad: their sum
+    last: np.ndarray  # Step after which each row was last updated [row], int32; 0 if it never had a gradient
 
 
 class Decay(NamedTuple):
-    """Missed updates of rows in steps without a gradient."""
+    """The values by which missed steps are applied to rows; see `Schedule`."""
 
-    first: np.ndarray  # Factor of `TrainedTable.first` after a number of steps [step + 1], float32
-    second: np.ndarray  # The same of `TrainedTable.second` [step + 1], float32
-    ratio: np.ndarray  # Powers of beta1 / sqrt(beta2) [step + 1], float64
-    drift: np.ndarray  # See `Schedule` [step + 1], float64
-    # What Adam adds to the root of the second moment, by the last step of a row [step + 1], float32
+    first: np.ndarray  # Factor of `TrainedTable.first` by the number of missed steps [step + 1], float32
+    second: np.ndarray  # Factor of `TrainedTable.second` by the number of missed steps [step + 1], float32
+    ratio: np.ndarray  # Powers of beta1 / sqrt(beta2) by the number of missed steps [step + 1], float64
+    drift: np.ndarray  # Drift after each step, see `Schedule` [step + 1], float64
+    # Number that Adam adds to the root of the second moment, by the last step of a row [step + 1], float32
     floors: np.ndarray
 
 
 class Units(NamedTuple):
-    """The distinct rows of some sentences and the sentences that contain them."""
+    """The distinct rows of some sentences, and for each row the sentences that contain it, once for each unit."""
 
     rows: np.ndarray  # The rows in the order of their first use [row], int32
-    bounds: np.ndarray  # Where the uses of each row begin and end [row + 1], int32
-    sentences: np.ndarray  # Number of the sentence of each use [use], int32, ascending for each row
+    bounds: np.ndarray  # Bounds of each row in `sentences` [row + 1], int32
+    sentences: np.ndarray  # Number of the sentence of each unit [unit], int32, row after row and ascending for each
 
 
 class Slopes(NamedTuple):
-    """The gradient of a loss in the form from which that of each row is computed."""
+    """The gradient of the loss by the sentence vectors, from which the gradient of each row is computed."""
 
     gradient: np.ndarray  # Gradient of each sentence's vector [sentence, all dimensions], float32
-    moves: np.ndarray  # Which sentences have one [sentence], bool
-    column: int  # First dimension of the table in the vectors
+    moves: np.ndarray  # Whether each sentence has a gradient [sentence], bool
+    column: int  # First column of the sentence vectors that the table fills
     lengths: np.ndarray  # Number of units of each sentence [sentence], float32, at least 1
     frozen: bool  # Whether row 0 has no gradient
 
 
 class RowPull(NamedTuple):
-    """The gradient that pulls rows to where they began (lambda_w of arXiv:1511.08198, equation 1)."""
+    """The gradient of the penalty that pulls rows to where they began (lambda_w of arXiv:1511.08198, equation 1)."""
 
-    strength: np.float32  # 2 lambda_w, float32; 0 without
+    strength: np.float32  # 2 lambda_w; 0 for no penalty
     initial: np.ndarray  # Rows before training [row, dimension], float32; empty without lambda_w
-    factors: np.ndarray  # Factor of the gradient in each step [step + 1], float32, below 1 where it was clipped
-    distances: np.ndarray  # Squared distance of each row after its last update by sentences [row], float32
+    factors: np.ndarray  # Factor of the gradient in each step [step + 1], float32; below 1 where it was clipped
+    # Squared distance of each row from where it began, after its last update by a sentence [row], float32
+    distances: np.ndarray
 
 
 @compiled()
 def find_units(rows: np.ndarray, offsets: np.ndarray, sentences: np.ndarray, place: np.ndarray) -> Units:
-    """Find the rows of some sentences.
+    """Find the distinct rows of some sentences, and the sentences of each row.
 
-    The buffer `place` numbers rows [row of the table], int32; it holds -1 everywhere, before and after.
+    Args:
+        rows: Row of each unit of all sentences [unit].
+        offsets: Bounds of the sentences in them [sentence + 1].
+        sentences: Positions of the chosen sentences [chosen].
+        place: Buffer in which rows are numbered [row of the table], int32; it holds -1 everywhere, before and after.
     """
     total = 0
     for sentence in sentences:
@@ -83,7 +88,7 @@ def find_units(rows: np.ndarray, offsets: np.ndarray, sentences: np.ndarray, pla
             bounds[place[row] + 1] += 1
     for index in range(count):
         bounds[index + 1] += bounds[index]
-    # Where the next use of each row goes.
+    # Position of the next unit of each row.
     next_use = bounds[:count].copy()
     for number, sentence in enumerate(sentences):
         for unit in range(offsets[sentence], offsets[sentence + 1]):
@@ -105,6 +110,11 @@ def _drift(
     fade1: np.float32,
     fade2: np.float32,
 ) -> None:
+    """Apply missed steps of Adam to a row and its moments [dimension], in place.
+
+    `total` is the sum of the sizes of these steps, weighted by the decay, `floor` is added to the root of the second
+    moment, and `fade1` and `fade2` are the factors of the moments.
+    """
     for k in range(len(weight)):
         weight[k] -= total * first[k] / (np.sqrt(second[k]) + floor)
         first[k] *= fade1
@@ -113,7 +123,7 @@ def _drift(
 
 @compiled()
 def catch_up(table: TrainedTable, rows: np.ndarray, step: int, decay: Decay) -> None:
-    """Apply the missed steps of Adam to rows [row] of a table, in closed form (see `Schedule`)."""
+    """Apply the steps of Adam that rows [row] of a table missed, up to `step`, in closed form (see `Schedule`)."""
     for row in rows:
         last = table.last[row]
         if last == 0 or last == step:
@@ -128,7 +138,7 @@ def catch_up(table: TrainedTable, rows: np.ndarray, step: int, decay: Decay) -> 
 
 @compiled(fast=True)
 def add_scaled(target: np.ndarray, factor: np.float32, row: np.ndarray) -> None:
-    """Add a row times a factor to another."""
+    """Add a row times a factor to `target`, in place."""
     for k in range(len(target)):
         target[k] += factor * row[k]
 
@@ -137,9 +147,15 @@ def add_scaled(target: np.ndarray, factor: np.float32, row: np.ndarray) -> None:
 def average(
     weight: np.ndarray, rows: np.ndarray, offsets: np.ndarray, sentences: np.ndarray, vectors: np.ndarray, column: int
 ) -> None:
-    """Add the mean row of each chosen sentence to its vector [chosen, all dimensions], starting at a column.
+    """Add the mean of the rows of each chosen sentence to its vector.
 
-    `rows` has the row of each unit [unit], sentence after sentence, and `offsets` the bounds [sentence + 1].
+    Args:
+        weight: The table [row, dimension].
+        rows: Row of each unit, sentence after sentence [unit].
+        offsets: Bounds of the sentences in them [sentence + 1].
+        sentences: Positions of the chosen sentences [chosen].
+        vectors: Their vectors [chosen, all dimensions], changed in place.
+        column: First column to add to.
     """
     dimension = weight.shape[1]
     total = np.empty(dimension, np.float32)
@@ -155,7 +171,7 @@ def average(
 
 @compiled(fast=True)
 def dot(left: np.ndarray, right: np.ndarray) -> np.float32:
-    """Product of two rows."""
+    """Compute the scalar product of two rows."""
     total = ZERO
     for k in range(len(left)):
         total += left[k] * right[k]
@@ -166,10 +182,13 @@ def dot(left: np.ndarray, right: np.ndarray) -> np.float32:
 def _pass_back(
     gradient: np.ndarray, own: np.ndarray, one: np.ndarray, alpha: np.float32, other: np.ndarray, beta: np.float32
 ) -> None:
-    """Convert the gradient of a direction, alpha times one vector plus beta times another, to that of `own`."""
+    """Compute the gradient of the vector `own` [dimension] from the gradient of its direction.
+
+    The latter is alpha times the vector `one` plus beta times the vector `other`.
+    """
     length = np.sqrt(dot(own, own))
     share = ONE / max(length, SHORTEST)
-    # The part along the vector itself changes its length alone, which the cosine does not see.
+    # The part along the vector itself is removed: it changes only the length, on which cosines do not depend.
     along = (alpha * dot(own, one) + beta * dot(own, other)) * share * share if length >= SHORTEST else ZERO
     for k in range(len(own)):
         gradient[k] = (alpha * one[k] + beta * other[k] - along * own[k]) * share
@@ -179,9 +198,15 @@ def _pass_back(
 def margin_gradient(vectors: np.ndarray, roles: int, margin: float, gradient: np.ndarray, moves: np.ndarray) -> float:
     """Compute the margin loss of a mini-batch (see `losses.margin_loss`) and its gradient.
 
-    The vectors are those of s, s', t and, with four roles, t' of each pair [role x pair, dimension], float32. Written
-    into `gradient` is that of each vector, and into `moves` which vectors have one [role x pair], bool; the gradient
-    of others is undefined.
+    Args:
+        vectors: Vectors of s, s', t and, with four roles, t' of each pair [role x pair, dimension], float32.
+        roles: Number of roles: 3 or 4.
+        margin: The margin d.
+        gradient: Gets the gradient of each vector [role x pair, dimension]; undefined for vectors that have none.
+        moves: Gets whether each vector has a gradient [role x pair], bool.
+
+    Returns:
+        The loss.
     """
     pairs = len(vectors) // roles
     lengths = np.empty(len(vectors), np.float32)
@@ -196,7 +221,7 @@ def margin_gradient(vectors: np.ndarray, roles: int, margin: float, gradient: np
         other = -1.0
         if roles == 4:
             other = gap + float(dot(vectors[right], vectors[second]) * lengths[right] * lengths[second])
-        # At exactly 0 the slope counts, as in torch. NaN goes into the loss.
+        # A term of exactly 0 has a slope, as in torch. A term that is NaN is added, so that the loss shows it.
         alpha = ZERO if term < 0 else share
         beta = ZERO if other < 0 else share
         loss += (0.0 if term < 0 else term) + (0.0 if other < 0 else other)
@@ -206,13 +231,13 @@ def margin_gradient(vectors: np.ndarray, roles: int, margin: float, gradient: np
         moves[second] = (beta if roles == 4 else alpha) > 0
         if both == 0:
             continue
-        own, partner, mine, theirs = vectors[left], vectors[right], vectors[first], vectors[second]
-        _pass_back(gradient[left], own, partner, -both * lengths[right], mine, alpha * lengths[first])
-        _pass_back(gradient[right], partner, own, -both * lengths[left], theirs, beta * lengths[second])
+        s, s2, t, t2 = vectors[left], vectors[right], vectors[first], vectors[second]
+        _pass_back(gradient[left], s, s2, -both * lengths[right], t, alpha * lengths[first])
+        _pass_back(gradient[right], s2, s, -both * lengths[left], t2, beta * lengths[second])
         if alpha > 0:
-            _pass_back(gradient[first], mine, own, alpha * lengths[left], own, ZERO)
+            _pass_back(gradient[first], t, s, alpha * lengths[left], s, ZERO)
         if beta > 0:
-            _pass_back(gradient[second], theirs, partner, beta * lengths[right], partner, ZERO)
+            _pass_back(gradient[second], t2, s2, beta * lengths[right], s2, ZERO)
     return loss / pairs
 
 
@@ -226,6 +251,7 @@ def _adam(
     size: np.float32,
     floor: np.float32,
 ) -> None:
+    """Perform a step of Adam on one row and its moments [dimension], in place; other arguments as in `update`."""
     beta1, beta2 = betas
     for k in range(len(weight)):
         value = gradient[k]
@@ -236,6 +262,7 @@ def _adam(
 
 @compiled(fast=True, error_model="numpy")
 def _adagrad(weight: np.ndarray, squares: np.ndarray, gradient: np.ndarray, size: np.float32) -> None:
+    """Perform a step of AdaGrad on one row and its sums of squares [dimension], in place."""
     for k in range(len(weight)):
         squares[k] += gradient[k] * gradient[k]
         weight[k] -= size * gradient[k] / np.sqrt(squares[k])
@@ -245,7 +272,10 @@ def _adagrad(weight: np.ndarray, squares: np.ndarray, gradient: np.ndarray, size
 def _sum_over_sentences(
     total: np.ndarray, users: np.ndarray, gradient: np.ndarray, moves: np.ndarray, lengths: np.ndarray, column: int
 ) -> None:
-    """Sum the gradient of a row over its sentences into `total` [dimension]."""
+    """Sum the gradient of one row over the sentences that contain it into `total` [dimension].
+
+    `users` are the numbers of these sentences, once for each unit; the other arguments are those of `Slopes`.
+    """
     total[:] = ZERO
     for sentence in users:
         if moves[sentence]:
@@ -254,6 +284,7 @@ def _sum_over_sentences(
 
 @compiled(fast=True, error_model="numpy")
 def _pull_back(total: np.ndarray, strength: np.float32, row: np.ndarray, initial: np.ndarray) -> None:
+    """Add the gradient of the penalty of one row to `total` [dimension]."""
     for k in range(len(total)):
         total[k] += strength * (row[k] - initial[k])
 
@@ -267,7 +298,7 @@ def _move(
     size: np.float32,
     floor: np.float32,
 ) -> None:
-    """Update a row with its gradient [dimension]; Adam has first moments."""
+    """Update one row by its gradient [dimension]; a table with first moments is Adam's, one without AdaGrad's."""
     if len(table.first):
         _adam(table.weight[row], table.first[row], table.second[row], gradient, betas, size, floor)
     else:
@@ -284,10 +315,10 @@ def follow_pull(
     sizes: np.ndarray,
     floors: np.ndarray,
 ) -> None:
-    """Apply the missed steps to rows [row], one after the other: in them the pull is the only gradient.
+    """Apply the steps that rows [row] have missed, one after the other; in them the penalty is the only gradient.
 
-    `sizes` [step + 1], float32, and `floors` are those of `Schedule`. The result is that of an update of each row in
-    each step, but rows are read from memory once.
+    The result is that of updating each row in each step, but rows are read from memory once. `sizes` [step + 1],
+    float32, and `floors` are those of `Schedule`; the other arguments are those of `update`.
     """
     total = np.empty(table.weight.shape[1], np.float32)
     for row in rows:
@@ -329,10 +360,18 @@ def update(
     size: np.float32,
     floor: np.float32,
 ) -> None:
-    """Step of Adam (Kingma & Ba 2015, algorithm 1) or AdaGrad (Duchi et al. 2011) on rows that are up to date.
+    """Perform a step of Adam (Kingma & Ba 2015, algorithm 1) or AdaGrad (Duchi et al. 2011) on up-to-date rows.
 
-    The gradient is multiplied by a factor, below 1 where it is clipped; `floor` is what Adam adds to the root of the
-    second moment.
+    Args:
+        table: The table, changed in place.
+        units: The rows and their sentences.
+        slopes: The gradient by the sentence vectors.
+        pull: The penalty.
+        factor: Factor of the gradient, below 1 if it is clipped.
+        step: Number of the step.
+        betas: Decay of the moments of Adam.
+        size: Size of the step.
+        floor: Number that Adam adds to the root of the second moment.
     """
     total = np.empty(table.weight.shape[1], np.float32)
     gradient, moves, lengths, column = slopes.gradient, slopes.moves, slopes.lengths, slopes.column

@@ -1,4 +1,4 @@
-"""The vectors of a teacher, a larger encoder whose cosines the student learns. Not in the papers.
+"""The vectors of a teacher, a larger encoder whose cosines the student learns (not in the papers).
 
 The teacher encodes every distinct sentence of the pairs once, before training.
 """
@@ -35,27 +35,40 @@ logger = logging.getLogger(__name__)
 Encode = Callable[[list[str]], np.ndarray]
 # Keys of sentences [sentence], uint64, and the sentences [sentence].
 Keyed = tuple[np.ndarray, pa.Array | pa.ChunkedArray]
-PART_SENTENCES = 10_000  # Sentences of a file of the cache, the most that an interruption loses
+PART_SENTENCES = 10_000  # Number of sentences of a file of the cache; an interruption loses at most so many
 
 
 class TeacherVectors:
-    """The teacher's vectors [sentence, dimension], float16, of sentences by their keys (see `sentence_keys`)."""
+    """The teacher's vectors of sentences, which are found by the keys of the sentences (see `sentence_keys`).
+
+    Args:
+        keys: Keys of the sentences [sentence], uint64.
+        vectors: Vectors of the sentences [sentence, dimension], float16.
+    """
 
     def __init__(self, keys: np.ndarray, vectors: np.ndarray) -> None:
         self._order = np.argsort(keys)
         self._keys, self._vectors = keys[self._order], vectors
 
     def of(self, keys: np.ndarray) -> torch.Tensor:
-        """Find sentences by their keys [sentence]: vectors [sentence, dimension], float32."""
+        """Return the vectors of sentences, given by their keys [sentence]: [sentence, dimension], float32.
+
+        Raises:
+            InputError: The teacher has not encoded one of them.
+        """
         return torch.from_numpy(self._vectors[self._indices(keys)]).float()
 
     @property
     def dimension(self) -> int:
-        """Dimension of a vector."""
+        """Number of dimensions of a vector."""
         return self._vectors.shape[1]
 
     def directions(self, keys: np.ndarray) -> np.ndarray:
-        """Sum the normalised vectors of the sentences of each item [item, sentence]: [item, dimension], float16."""
+        """Return the sum of the normalised vectors of the sentences of each item [item, dimension], float16.
+
+        Args:
+            keys: Keys of the sentences of each item [item, sentence].
+        """
         sums = np.empty((len(keys), self.dimension), np.float16)
         for start in range(0, len(keys), PART_SENTENCES):
             part = slice(start, start + PART_SENTENCES)
@@ -63,13 +76,14 @@ class TeacherVectors:
         return sums
 
     def spread(self, keys: np.ndarray) -> float:
-        """Standard deviation of the cosines of 20,000 random pairs among some sentences [sentence]."""
+        """Return the standard deviation of cosines, of 20,000 random pairs of sentences with these keys [sentence]."""
         pairs = np.random.default_rng(1).integers(0, len(keys), (20_000, 2))
         sums = self.directions(keys[pairs]).astype(np.float64)
-        # The squared length of a sum of unit vectors is 2 + 2 cosines.
+        # The squared length of the sum of two unit vectors is 2 plus twice their cosine.
         return float((np.square(sums).sum(axis=1) / 2 - 1).std())
 
     def _indices(self, keys: np.ndarray) -> np.ndarray:
+        """Return the positions of the vectors of sentences, given by their keys."""
         indices = np.searchsorted(self._keys, keys).clip(max=len(self._keys) - 1)
         if not np.array_equal(self._keys[indices], keys):
             raise InputError(
@@ -80,44 +94,55 @@ class TeacherVectors:
 
 
 class JoinedTeachers(TeacherVectors):
-    """Several teachers as one: its cosine is the mean of theirs, each divided by its spread, times a constant.
+    """Several teachers as one, whose cosine is the weighted mean of theirs.
 
-    The spread is that of the cosines among some sentences, given by their keys.
+    The weight of a teacher is proportional to 1 / s, where s is the standard deviation of its cosines among some
+    sentences.
+
+    Args:
+        teachers: The teachers.
+        keys: Keys of these sentences [sentence].
     """
 
     def __init__(self, teachers: list[TeacherVectors], keys: np.ndarray) -> None:
         self._teachers = teachers
         weights = np.array([1 / max(teacher.spread(keys), 1e-6) for teacher in teachers])
-        # Concatenated unit vectors, each times the root of its share: a vector of length 1, whose product with another
-        # is the sum of the cosines times their shares.
+        # The vectors are the unit vectors of the teachers, each times the root of its weight, concatenated. They have
+        # length 1, and the product of two of them is the weighted mean of the cosines.
         self._roots = np.sqrt(weights / weights.sum()).tolist()
 
     def of(self, keys: np.ndarray) -> torch.Tensor:
-        """See `TeacherVectors.of`; [sentence, sum of the dimensions]."""
+        """See `TeacherVectors.of`; the dimensions of all teachers are next to one another."""
         pairs = zip(self._teachers, self._roots, strict=True)
         return torch.cat([root * normalize(teacher.of(keys), dim=1) for teacher, root in pairs], dim=1)
 
     @property
     def dimension(self) -> int:
-        """Dimension of a vector."""
+        """Number of dimensions of a vector."""
         return sum(teacher.dimension for teacher in self._teachers)
 
 
 def teach(
     sentences: Iterable[Keyed], encode: Encode, folder: Path, *, name: str = "", part: int = PART_SENTENCES
 ) -> TeacherVectors:
-    """Encode with a teacher what is missing in a folder of vectors, which several processes may share.
+    """Encode with a teacher the sentences whose vectors are missing in a folder, which several processes may share.
 
-    Of sentences with one key the teacher reads the first, so that the result does not depend on what the folder holds:
-    the vectors of an interrupted call, or of another corpus, are used again. `name` is the identity of the teacher,
-    for people who look into the folder, and `part` the number of sentences of a file.
+    If sentences have the same key, the teacher reads the first of them. So the result does not depend on what the
+    folder holds: vectors of an interrupted call, or of another corpus, are used again.
+
+    Args:
+        sentences: Columns of sentences with their keys.
+        encode: Encodes texts into vectors [text, dimension].
+        folder: The folder of vectors.
+        name: Identity of the teacher, for people who look into the folder.
+        part: Number of sentences of a file.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "teacher.txt").exists():
         write_bytes(folder / "teacher.txt", name.encode())
     keys, texts = distinct_texts(sentences)
-    # The teacher reads texts as they are: upper case counts.
+    # Vectors are stored by a hash of the exact text, because the teacher reads texts as they are, with their case.
     codes, parts = hash_texts(texts), _Parts(folder)
     if len(parts.missing(codes)):
         with _locked(folder):
@@ -128,7 +153,7 @@ def teach(
 
 
 class _Parts:
-    """The files of a folder of vectors, each of which is written once: codes of texts, and their vectors."""
+    """The files of a folder of vectors; each holds hashes of texts (codes) and their vectors, and is written once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -136,19 +161,19 @@ class _Parts:
         self.read()
 
     def read(self) -> None:
-        """Read the files that were not there before."""
+        """Read the files that were written since the last call."""
         for path in sorted(self._folder.glob("part-*.safetensors")):
             if path.name not in self._parts and (found := read_checkpoint(path)) is not None:
                 part = found[0]
                 self._parts[path.name] = part["codes"].numpy().view(np.uint64), part["vectors"].numpy()
 
     def missing(self, codes: np.ndarray) -> np.ndarray:
-        """Positions of the codes [text] without a vector."""
+        """Return the positions of the codes [text] that have no vector yet."""
         known = [part for part, _ in self._parts.values()]
         return np.flatnonzero(~np.isin(codes, np.concatenate([np.empty(0, np.uint64), *known])))
 
     def add(self, codes: np.ndarray, vectors: np.ndarray) -> None:
-        """Write a file of codes [text] and vectors [text, dimension], float16."""
+        """Write a file with these codes [text] and vectors [text, dimension], float16."""
         number = 1 + max((int(name[5:].split(".")[0]) for name in self._parts), default=-1)
         name = f"part-{number:05d}.safetensors"
         tensors = {"codes": torch.from_numpy(codes.view(np.int64)), "vectors": torch.from_numpy(vectors)}
@@ -156,12 +181,12 @@ class _Parts:
         self._parts[name] = codes, vectors
 
     def of(self, codes: np.ndarray) -> np.ndarray:
-        """Vectors of codes [text], all of which are known: [text, dimension], float16."""
+        """Return the vectors of codes [text], all of which are known: [text, dimension], float16."""
         dimension = next(iter(self._parts.values()))[1].shape[1]
-        # Sentences with the same translation have one code.
+        # Codes may repeat, because sentences may have the same translation.
         distinct, first, places = np.unique(codes, return_index=True, return_inverse=True)
         found = np.empty((len(codes), dimension), np.float16)
-        # One part after the other: all together would be a copy of all vectors.
+        # Files are read one after the other, because joining them would copy all vectors.
         for known, vectors in self._parts.values():
             wanted = np.searchsorted(distinct, known).clip(max=len(distinct) - 1)
             same = distinct[wanted] == known
@@ -173,7 +198,7 @@ class _Parts:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Wait until no other process encodes sentences into a folder of vectors, and keep others waiting."""
+    """Keep other processes from encoding sentences into a folder, inside a `with` block; wait for one that does."""
     lock = FileLock(folder / "lock")
     with writing(folder):
         try:
@@ -188,10 +213,19 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _encode_missing(codes: np.ndarray, texts: pa.Array, encode: Encode, parts: _Parts, size: int) -> None:
+    """Encode the texts whose vectors are missing, and write them in files of `size` texts.
+
+    Args:
+        codes: Hashes of the texts [text].
+        texts: The texts [text].
+        encode: Encodes texts into vectors [text, dimension].
+        parts: The files of the folder.
+        size: Number of texts of a file.
+    """
     missing = parts.missing(codes)
     done = len(codes) - len(missing)
     missing = missing[np.unique(codes[missing], return_index=True)[1]]
-    # Sentences of one length are encoded together.
+    # Sort by length, so that sentences of about the same length are encoded together.
     order = missing[np.lexsort((codes[missing], pc.utf8_length(texts).to_numpy()[missing]))]
     with Progress("teacher", done + len(missing), done=done) as progress:
         for start in range(0, len(order), size):
@@ -202,9 +236,12 @@ def _encode_missing(codes: np.ndarray, texts: pa.Array, encode: Encode, parts: _
 
 
 def teach_all(inputs: TrainingInputs, tokens: Path, folder: Path) -> TeacherVectors:
-    """Encode every sentence of the pairs with the teachers of a run; the keys are in the folder of tokens.
+    """Encode every sentence of the pairs with the teachers of a run.
 
-    The folder of vectors has a folder for each teacher and precision.
+    Args:
+        inputs: The inputs of the run.
+        tokens: Folder of the keys of the sentences.
+        folder: Folder of vectors, which gets a folder for each teacher and precision.
     """
     keys = read_keys(tokens)
     config = inputs.config
@@ -218,13 +255,18 @@ def teach_all(inputs: TrainingInputs, tokens: Path, folder: Path) -> TeacherVect
 def teacher_vectors(
     model: Model, sentences: Iterable[Keyed], folder: Path, *, device: str | None, precision: str
 ) -> TeacherVectors:
-    """Encode sentences with a teacher into its own folder in a folder of vectors; see `teach`.
+    """Encode sentences with a teacher; see `teach`.
 
-    A precision of bf16 counts where the processor has it.
+    Args:
+        model: The teacher.
+        sentences: Columns of sentences with their keys.
+        folder: Folder of vectors, which gets a folder for this teacher and precision.
+        device: The device that encodes; None for the best one.
+        precision: `bf16` for bfloat16, if it is fast on the device; otherwise float32.
     """
     teacher = load(model, device=device)
     in_bf16 = precision == "bf16" and fast_in_bf16(teacher.device.type)
-    # On a CPU the states of a small batch stay in its cache.
+    # On a CPU small batches are faster, because their states stay in its cache.
     size = 32 if teacher.device.type == "cpu" else 512
 
     def encode_batch(sentences: list[str]) -> np.ndarray:
@@ -233,7 +275,7 @@ def teacher_vectors(
             vectors = teacher.encode(sentences, batch_size=size, show_progress_bar=False, convert_to_tensor=True)
         return np.asarray(vectors.float().cpu().numpy())
 
-    # A tokenizer can be used by several threads when it has its settings.
+    # The first call changes settings of the tokenizer. After it, several threads can use the tokenizer.
     encode_batch([""])
 
     def encode(sentences: list[str]) -> np.ndarray:
@@ -242,18 +284,23 @@ def teacher_vectors(
             return np.concatenate(list(pool.map(encode_batch, batches)))
 
     identity = f"{model.revision} in {'bfloat16' if in_bf16 else 'float32'}"
-    own = folder / hashlib.sha256(identity.encode()).hexdigest()[:16]
-    return teach(sentences, encode, own, name=identity)
+    of_teacher = folder / hashlib.sha256(identity.encode()).hexdigest()[:16]
+    return teach(sentences, encode, of_teacher, name=identity)
 
 
 def fast_in_bf16(device: str) -> bool:
-    """Whether bfloat16 is faster than float32 on a kind of device, such as `cpu`."""
+    """Whether bfloat16 is faster than float32 on this kind of device, such as `cpu`."""
     known = torch.cpu.get_capabilities()
     return device != "cpu" or bool(known.get("avx512_bf16") or known.get("amx_bf16"))
 
 
 def _keyed(inputs: TrainingInputs, keys: np.ndarray) -> Iterator[Keyed]:
-    """Read the sentences, or their translations, with the keys of the sentences, computed with the tokens."""
+    """Read the sentences that a teacher reads, or their translations, with the keys of the sentences.
+
+    Args:
+        inputs: The inputs of the run.
+        keys: Keys of the sentences, computed with the tokens [pair, side].
+    """
     start = 0
     for table in inputs.pairs.batches():
         for side, name in enumerate(SIDES):

@@ -1,4 +1,4 @@
-"""Sentences without paraphrases as data for a teacher, alone or after pairs."""
+"""Sentences without paraphrases, as data for learning from a teacher, alone or after pairs."""
 
 from __future__ import annotations
 
@@ -19,16 +19,23 @@ from paranmt_hf.text.identity import distinct_rows, keys_of
 from paranmt_hf.util.wording import counted
 
 logger = logging.getLogger(__name__)
-# The sides of a row of text with translations, and the columns of what a teacher reads in place of them.
+# Names of the columns that a teacher reads, the translations of text, by the name of the side that they translate.
 TAUGHT = {side: f"taught {side}" for side in SIDES}
 
 
 class PairsAndText:
-    """Pairs, if there are any, followed by sentences of text, if there are any, every two of which form a row.
+    """Pairs, if there are any, followed by rows of two sentences of text, if there is text.
 
-    The sentences of a row are no paraphrases, so this is for a teacher alone. Text that shares one of the `unwanted`
-    sentences of test sets, or eight words in a row, is left out, and so is text whose translation does. `unit` is the
-    name of a row in messages.
+    The sentences of such a row are no paraphrases, so this is for learning from a teacher alone.
+
+    Args:
+        pairs: The pairs; None for none.
+        text: The sentences of text; None for none.
+        unwanted: Sentences of test sets. Text is left out if it, or its translation, is one of them or shares eight
+            words in a row with one.
+
+    Attributes:
+        unit: Name of a row in messages.
     """
 
     unit = "pairs of sentences"
@@ -41,7 +48,7 @@ class PairsAndText:
             self._unwanted = EvaluationText(unwanted)
             lines = "\n".join(sorted(unwanted)).encode("utf8", "surrogatepass")
             self._checksum = hashlib.sha256(lines).hexdigest()
-        # Of the last reading: the sentences, and how many were left out by reason.
+        # Number of sentences of the last reading, and how many of them were left out, by reason.
         self._read = 0
         self._left_out: dict[str, int] = {}
 
@@ -71,13 +78,16 @@ class PairsAndText:
 
     @property
     def left_out(self) -> str:
-        """Description of what the last reading left out."""
+        """Text that says what the last reading left out."""
         counts = ", ".join(f"{count:,} left out, {reason}" for reason, count in self._left_out.items())
         of_text = f"of {counted(self._read, 'sentence')} of text {counts or 'none was left out'}"
         return of_text if self._pairs is None else f"{self._pairs.left_out}; {of_text}"
 
     def batches(self) -> Iterator[pa.Table]:
-        """Read tables with the columns `reference` and `translation`, and `TAUGHT` if it is translated; no nulls."""
+        """Read tables with the columns `reference` and `translation`, and those of `TAUGHT` for translated text.
+
+        There are no nulls.
+        """
         if self._pairs is not None:
             yield from self._pairs.batches()
         waiting: list[pa.Table] = []
@@ -88,11 +98,11 @@ class PairsAndText:
             if even:
                 yield _by_twos(rows[:even], translated=self.translated)
         if waiting and len(waiting[0]):
-            # The last sentence of an odd number is both sides.
+            # The last sentence of an odd number is both sides of a row.
             yield _by_twos(pa.concat_tables(2 * waiting), translated=self.translated)
 
     def columns(self) -> Iterator[pa.Array]:
-        """Read every sentence once: both sides of the pairs, then the text [sentence]."""
+        """Read every sentence once, in columns [sentence]: both sides of the pairs, then the text."""
         if self._pairs is not None:
             for table in self._pairs.batches():
                 for side in SIDES:
@@ -101,7 +111,7 @@ class PairsAndText:
             yield rows[SENTENCE].combine_chunks()
 
     def rows(self) -> Iterator[pa.Table]:
-        """Read the text next to what a teacher reads of it, without excluded sentences, and count these."""
+        """Read the sentences of text, with their translations if there are any, and count those that are left out."""
         if self._text is None:
             return
         report = Report()
@@ -127,7 +137,12 @@ class PairsAndText:
 
 
 def _by_twos(rows: pa.Table, *, translated: bool) -> pa.Table:
-    """Form rows of two sentences: 2i and 2i + 1 are the sides of row i."""
+    """Form rows of two sentences: sentences 2i and 2i + 1 are the sides of row i.
+
+    Args:
+        rows: The sentences, an even number.
+        translated: Whether they have translations, which are put into the columns of `TAUGHT`.
+    """
     rows = rows.combine_chunks()
     columns: dict[str, pa.Array] = {}
     for index, side in enumerate(SIDES):
@@ -139,19 +154,28 @@ def _by_twos(rows: pa.Table, *, translated: bool) -> pa.Table:
 
 
 def split_text(sentences: PairsAndText, most: int, multiple: int, seed: int) -> tuple[pa.Table, pa.Table]:
-    """Hold out some of the distinct sentences of text, at most a tenth; returns the others, and those.
+    """Hold out some of the distinct sentences of text.
 
-    Text with translations has them in a second column; of a repeated sentence the first one is used. The number that
-    is held out is the largest `multiple` that is at most `most`.
+    A sentence that is repeated is used where it occurs first.
+
+    Args:
+        sentences: The text.
+        most: Maximum number of sentences that are held out; a tenth of all is another limit.
+        multiple: The number that is held out is a multiple of this.
+        seed: Determines which sentences are held out.
+
+    Returns:
+        The other sentences, and those that are held out: tables with the column `sentence`, and `translation` for text
+        with translations.
     """
     columns = [SENTENCE, *([TRANSLATION] if sentences.translated else [])]
-    # A source whose lines are all left out gives no table.
+    # Begin with an empty table, because a source whose lines are all left out gives none.
     nothing = pa.table({name: pa.array([], pa.string()) for name in columns})
     table = pa.concat_tables([nothing, *(rows.select(columns) for rows in sentences.rows())])
     log_left_out(sentences.left_out_by)
     keys = keys_in(table) if len(table) else np.empty(0, np.uint64)
     first = distinct_rows(keys)
-    # 0 is the key of sentences without a word.
+    # Leave out sentences without a word, whose key is 0.
     distinct = first[keys[first] != 0]
     if len(distinct) < 2:
         found = f"{counted(len(distinct), 'distinct sentence')}; {sentences.left_out}"
@@ -164,7 +188,7 @@ def split_text(sentences: PairsAndText, most: int, multiple: int, seed: int) -> 
 
 
 def keys_in(table: pa.Table) -> np.ndarray:
-    """Keys of the sentences of a table [sentence], uint64."""
+    """Return the keys of the sentences of a table [sentence], uint64."""
     return np.concatenate([keys_of(part)[0] for part in table[SENTENCE].chunks if len(part)])
 
 

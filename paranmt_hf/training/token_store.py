@@ -12,17 +12,25 @@ from paranmt_hf.text.identity import TokenHashes, sentence_keys
 from paranmt_hf.text.tokens import CorpusIds, TokenTable, WordTokenizer
 from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes, writing
 
+# Files: the key of each sentence, the id of each token, the number of tokens of each sentence, and the checksum of
+# keys.
 KEYS, IDS, LENGTHS, CHECKSUM = "keys", "ids", "lengths", "keys.sha256"
 
 
 class TokenStore:
-    """The tokens of pairs, written by `write_tokens`: the token of each id, and the pairs of each batch."""
+    """The tokens of pairs, which `write_tokens` wrote.
+
+    Args:
+        folder: Folder of the files.
+        vocabulary: The token of each id.
+        batches: Number of pairs of each batch.
+    """
 
     def __init__(self, folder: Path, vocabulary: list[str], batches: list[int]) -> None:
         self._folder, self._vocabulary, self._batches = folder, vocabulary, batches
 
     def tables(self) -> Iterator[tuple[TokenTable, TokenTable]]:
-        """Read the tokens of references and translations, batch by batch; all tables have one vocabulary."""
+        """Read the tokens of references and of translations, batch by batch; all tables have the same vocabulary."""
         with (self._folder / IDS).open("rb") as ids, (self._folder / LENGTHS).open("rb") as lengths:
             for pairs in self._batches:
                 sides = []
@@ -42,9 +50,12 @@ class TokenStore:
 def write_tokens(
     batches: Iterable[tuple[pa.Array, pa.Array]], folder: Path, count: Callable[[TokenTable], None] | None = None
 ) -> TokenStore:
-    """Split the text of pairs into word tokens and write these, with a key for each sentence.
+    """Split the text of pairs into word tokens, and write the tokens and a key for each sentence.
 
-    `batches` gives references and translations [pair]; `count` is called with each table, to count its units.
+    Args:
+        batches: References and translations [pair], batch by batch.
+        folder: The folder.
+        count: Called with each table of tokens, to count its units.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -63,7 +74,7 @@ def write_tokens(
         sizes.append(len(tables[0]))
     ids.close()
     lengths.close()
-    # A resumed run reads only the keys again.
+    # Only the keys have a checksum, because a resumed run reads only them again.
     write_bytes(folder / CHECKSUM, keys.close().encode())
     return TokenStore(folder, list(corpus_ids.id_of), sizes)
 
@@ -77,5 +88,5 @@ def keys_are_whole(folder: Path) -> bool:
 
 
 def read_keys(folder: Path) -> np.ndarray:
-    """Read the keys that `write_tokens` wrote: [pair, side], uint64, in the order of the pairs."""
+    """Read the keys that `write_tokens` wrote [pair, side], uint64, in the order of the pairs."""
     return np.fromfile(folder / KEYS, np.uint64).reshape(-1, 2)

@@ -1,6 +1,6 @@
-"""Train an encoder: pairs in, a folder out that `SentenceTransformer` loads.
+"""Train an encoder on pairs: `paranmt train` writes a folder that `SentenceTransformer` loads.
 
-Imports of torch are inside functions, so that mistakes in options and data are reported first.
+Torch is imported inside functions, so that mistakes in options and data are reported before that.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from paranmt_hf.util.work import clear, continue_with
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
-TEACHER = "teacher"  # In the work folder: the vectors of teachers
+TEACHER = "teacher"  # Name of the folder of the teachers' vectors in the work folder
 logger = logging.getLogger(__name__)
 
 
@@ -88,7 +88,7 @@ def train(
 
         reporting_callbacks(config.report_to, out)
     inputs = find_inputs(data, encoder, config, selection or PairSelection(), **options)
-    # The vectors of teachers serve any settings.
+    # The vectors of teachers are useful under other settings too.
     shared_work = {"teachers": [teacher.revision for teacher in inputs.teachers]} if inputs.teachers else None
     return run(
         out,
@@ -113,10 +113,10 @@ def _train_recipe(
     selection: PairSelection | None,
     options: Mapping[str, Any],
 ) -> Trained:
-    """Train an encoder from a recipe; arguments as in `train`.
+    """Train an encoder by a recipe; arguments as in `train`, `name` is the recipe.
 
-    Settings that are given replace those of the first step. The encoders of two steps stay in `<out>.steps`, and the
-    result is their mean.
+    Given settings replace those of the first step. If there are two steps, their encoders stay in `<out>.steps`, and
+    the result is the mean of both.
     """
     recipe = read_recipe(name)
     values = values_for([EncoderConfig, TrainConfig, PairSelection], recipe.first, "recipe")
@@ -131,26 +131,33 @@ def _train_recipe(
         return train(data, out, encoder=encoder, config=config, selection=selection, **options)
     steps = out.with_name(f"{out.name}.steps")
     first, second = steps / "1-teacher", steps / "2-margin"
-    # Checked before hours of work, as far as possible.
+    # Check as early as possible, before hours of work, whether the result can be written.
     result_folder(out, TrainingRecord)
     fresh = is_free(out)
     if not fresh and [part.name for part in TrainingRecord.read(out).mean_of or []] != [first.name, second.name]:
         raise InputError(f"{out} is not an encoder of this recipe; choose another path", option="out", path=out)
     train(data, first, encoder=encoder, config=config, selection=selection, **options)
     encoder, margin, selection = recipe.margin_step(first, config, selection)
-    # Text is for a teacher alone.
+    # The second step has a margin loss, which cannot use text.
     train(data, second, encoder=encoder, config=margin, selection=selection, **{**options, "text": None})
     from paranmt_hf.training.average import average_encoders
 
     if is_rank_0():
-        # Finds a mean that is there, and refuses that of others.
+        # If the mean is there already, this finds it; a mean of other encoders is refused.
         average_encoders([first, second], out)
     wait_for_all(config.device)
     return Trained(out, TrainingRecord.read(out), fresh)
 
 
 def _make(inputs: TrainingInputs, work: Path, folder: Path, name: str) -> TrainingRecord:
-    """Prepare and train; rank 0 writes the encoder with its card and its figure."""
+    """Prepare a training and train; rank 0 writes the encoder with its card and its picture.
+
+    Args:
+        inputs: The inputs of the run.
+        work: The work folder.
+        folder: Folder of the encoder.
+        name: Name of the encoder, for its card.
+    """
     from paranmt_hf.encoders.saving import save
     from paranmt_hf.training.fit import development_score, fit_encoder
     from paranmt_hf.training.prepare import prepare_training
@@ -158,7 +165,8 @@ def _make(inputs: TrainingInputs, work: Path, folder: Path, name: str) -> Traini
     device, development = inputs.config.device, inputs.development
     check_same(json.dumps(as_json(inputs.settings), sort_keys=True), device)
     if not is_rank_0():
-        # Rank 0 prepares first, and the others read what it prepared.
+        # The others wait here until rank 0 has prepared everything and calls `wait_for_all` below. Then they read what
+        # it prepared.
         wait_for_all(device)
     elif inputs.teachers:
         continue_with(work, inputs.settings, keep={TEACHER}, holds=holds_checkpoint)
@@ -166,7 +174,8 @@ def _make(inputs: TrainingInputs, work: Path, folder: Path, name: str) -> Traini
     if is_rank_0():
         wait_for_all(device)
         _warn_of_few_steps(store.pairs, inputs.config)
-    # A continued run measures it again: the weights of its checkpoint are read later.
+    # A continued run measures the start again. The model still has its initial weights: `fit_encoder` reads the
+    # checkpoint.
     start = None if development is None else development_score(model, development)
     history = fit_encoder(model, store, inputs.config, work, development, teacher)
     history.start = start
@@ -189,6 +198,15 @@ def _make(inputs: TrainingInputs, work: Path, folder: Path, name: str) -> Traini
 def _record(
     inputs: TrainingInputs, model: SentenceEncoder, store: PairStore, history: History, score: float | None
 ) -> TrainingRecord:
+    """Make the record of a trained encoder.
+
+    Args:
+        inputs: The inputs of the run.
+        model: The encoder.
+        store: The pairs.
+        history: The course of the run.
+        score: Score on the development set; None without one.
+    """
     return TrainingRecord(
         settings=inputs.settings,
         inputs=inputs.names,
@@ -204,11 +222,12 @@ def _record(
 
 
 def _warn_of_few_steps(pairs: int, config: TrainConfig) -> None:
-    """Warn if mini-batches are so large that an epoch has only some steps, where smaller ones would help."""
+    """Warn if mini-batches are so large that an epoch has less than ten steps, and smaller ones would help."""
     from paranmt_hf.training.optimizers import steps_of
 
-    # With fewer steps in an epoch, WORD trained on 475 and on 3,000 pairs agreed less with people: 1 to 3 points at 3
-    # to 5 steps, 3 to 7 at one; from 10 steps on, by at most 1.5 points less than with 100.
+    # Measured with WORD on 475 and on 3,000 pairs, as the correlation with people's scores compared to 100 steps in an
+    # epoch: 3 to 7 points less with one step, 1 to 3 points less with 3 to 5 steps, and at most 1.5 points less from
+    # 10 steps on.
     steps, smaller = steps_of(pairs, config), pairs // 10
     if smaller and steps < 10:
         logger.warning(

@@ -1,4 +1,4 @@
-"""Training with `SentenceTransformerTrainer`: LSTM models, GPUs, several processes under `accelerate launch`."""
+"""Train with `SentenceTransformerTrainer`: LSTM models, GPUs, several processes under `accelerate launch`."""
 
 from __future__ import annotations
 
@@ -29,27 +29,37 @@ CPU = torch.device("cpu")
 
 
 def bag_features(rows: np.ndarray, offsets: np.ndarray) -> dict[str, torch.Tensor]:
-    """Features of averaging modules: `input_ids` [unit] and `offsets` [sentence]."""
+    """Create the features of averaging modules: `input_ids` [unit] and `offsets` [sentence].
+
+    Args:
+        rows: Row of each unit [unit].
+        offsets: Bounds of the sentences in them [sentence + 1].
+    """
     return {"input_ids": torch.from_numpy(rows.astype(np.int64)), "offsets": torch.from_numpy(offsets[:-1])}
 
 
 def encoder_features(parts: Sequence[Part], bags: Sequence[Bags], device: torch.device = CPU) -> dict[str, Any]:
-    """Create the features of some sentences from the rows of each part of an encoder.
+    """Create the features of some sentences for an encoder.
 
     In a combination the names of features end with the index of their part.
+
+    Args:
+        parts: The parts of the encoder.
+        bags: Rows of the sentences, for each part.
+        device: The device that encodes.
     """
     features = {}
-    for index, (part, own) in enumerate(zip(parts, bags, strict=True)):
+    for index, (part, units) in enumerate(zip(parts, bags, strict=True)):
         second = part.modules[1] if part.family.ordered else None
         if second is None:
-            found: dict[str, Any] = bag_features(own.rows, own.offsets)
+            of_part: dict[str, Any] = bag_features(units.rows, units.offsets)
         elif isinstance(second, PrefixLSTM) and device.type == "cpu":
-            found = prefix_features(own.rows, own.offsets, bidirectional=second.bidirectional)
+            of_part = prefix_features(units.rows, units.offsets, bidirectional=second.bidirectional)
         else:
-            found = sequence_features(own.rows, own.offsets)
+            of_part = sequence_features(units.rows, units.offsets)
         suffix = f"_{index}" if len(parts) > 1 else ""
-        for name, value in found.items():
-            # Lengths are read on the host, where sequences are packed; prefixes are for the CPU alone.
+        for name, value in of_part.items():
+            # Lengths stay on the host, where sequences are packed by them; prefixes exist only on the CPU.
             stays = name in ("sentence_lengths", "prefixes")
             features[name + suffix] = value if stays else value.to(device)
     return features
@@ -63,13 +73,23 @@ class _MegaBatch:
     index: int  # Its number in the epoch
     batch: MegaBatch
     scrambled: list[Bags]  # Rows of its sentences for each part of the encoder, some with their words shuffled
-    negatives: np.ndarray | None = None
+    negatives: np.ndarray | None = None  # Negative of each sentence, see `mine_negatives`; None without a margin loss
 
 
 class MegaBatchTrainer(SealedCheckpoints, SentenceTransformerTrainer):
-    """A trainer that mines negatives once per mega-batch and then performs one step for each mini-batch.
+    """A trainer that mines negatives once per mega-batch, and then performs one step for each mini-batch.
 
-    Under `accelerate launch` every process takes mega-batches of its own and mines there.
+    Under `accelerate launch` every process trains on its own mega-batches, and mines there.
+
+    Args:
+        model: The model under training.
+        args: Arguments of the trainer.
+        store: The pairs.
+        parts: The parts of the model.
+        config: How it is trained.
+        pulls: Penalties of weights.
+        teacher: Vectors of the teacher; None without one.
+        options: Other arguments of `SentenceTransformerTrainer`.
     """
 
     def __init__(
@@ -93,7 +113,7 @@ class MegaBatchTrainer(SealedCheckpoints, SentenceTransformerTrainer):
 
     @cached_property
     def steps(self) -> list[tuple[int, int]]:
-        """Mega-batch and mini-batch of each step in an epoch of one process."""
+        """Numbers of the mega-batch and of the mini-batch in it, for each step of an epoch of one process."""
         config, world = self._config, self.args.world_size
         whole, rest = divmod(self._store.pairs, config.mega_pairs)
         sizes = [config.mega_batch] * (whole // world)
@@ -108,14 +128,14 @@ class MegaBatchTrainer(SealedCheckpoints, SentenceTransformerTrainer):
         return [(mega, mini) for mega, minis in enumerate(sizes) for mini in range(minis)]
 
     def get_train_dataloader(self) -> DataLoader:
-        """Yield step numbers only; `compute_loss` finds the pairs of each step."""
+        """Return a loader that yields the numbers of steps; `compute_loss` finds the pairs of each step."""
         steps: list[dict[str, int]] = [{"step": step} for step in range(len(self.steps))]
         return DataLoader(steps, batch_size=1)  # type: ignore[arg-type]
 
     def compute_loss(
         self, model: nn.Module, inputs: object, return_outputs: bool = False, num_items_in_batch: object = None
     ) -> Any:  # noqa: ANN401
-        """Compute the margin loss of the next mini-batch."""
+        """Compute the loss of the next mini-batch, with penalties; other arguments are the trainer's and not used."""
         epoch, position = divmod(self.state.global_step, len(self.steps))
         index, mini = self.steps[position]
         mega = self._mega_batch(epoch, index)
@@ -131,11 +151,13 @@ class MegaBatchTrainer(SealedCheckpoints, SentenceTransformerTrainer):
             self.losses.append(value)
             loss = loss + penalty(self._pulls)
         else:
-            # No pair has a negative: a step that changes only Adam's averages.
+            # No pair has a negative. The trainer needs a loss; one of 0 has no gradient, so only Adam's moments
+            # change.
             loss = self._encode(model, mega, pairs).sum() * 0
         return (loss, {}) if return_outputs else loss
 
     def _describe(self, epoch: int, index: int, mini: int) -> str:
+        """Return text that names the current step, for errors."""
         return f"{self.state.global_step + 1} (mega-batch {index + 1}, mini-batch {mini + 1} of epoch {epoch + 1})"
 
     def _get_grad_norm(self, model: nn.Module, grad_norm: float | None = None) -> float | None:
@@ -143,7 +165,7 @@ class MegaBatchTrainer(SealedCheckpoints, SentenceTransformerTrainer):
         return grad_norm
 
     def _mega_batch(self, epoch: int, index: int) -> _MegaBatch:
-        """The mega-batch of a step, which is read and mined before its first mini-batch, or after a resumption."""
+        """Return the mega-batch of a step; it is read and mined before its first mini-batch, or after a resumption."""
         if self.mega is None or (self.mega.epoch, self.mega.index) != (epoch, index):
             if self.mega is None or index == 0:
                 size = self._config.mega_pairs * self.args.world_size
@@ -152,10 +174,16 @@ class MegaBatchTrainer(SealedCheckpoints, SentenceTransformerTrainer):
         return self.mega
 
     def _mine(self, epoch: int, index: int, batch: MegaBatch) -> _MegaBatch:
-        """Take the part of this process in the mega-batches of all, shuffle words, and choose the negatives."""
+        """Take the pairs of this process from the mega-batches of all, shuffle words, and choose the negatives.
+
+        Args:
+            epoch: The epoch.
+            index: Number of the mega-batch in it.
+            batch: Mega-batches of all processes.
+        """
         config, rank = self._config, self.args.process_index
-        own = np.arange(rank * config.mega_pairs, min((rank + 1) * config.mega_pairs, batch.pairs))
-        batch = batch.take(np.concatenate([own, own + batch.pairs]))
+        pairs = np.arange(rank * config.mega_pairs, min((rank + 1) * config.mega_pairs, batch.pairs))
+        batch = batch.take(np.concatenate([pairs, pairs + batch.pairs]))
         generator = np.random.default_rng([config.seed, epoch, index, rank, 1])
         scrambled = []
         for part in self._parts:
@@ -173,14 +201,14 @@ class MegaBatchTrainer(SealedCheckpoints, SentenceTransformerTrainer):
         return mega
 
     def _encode(self, model: nn.Module, mega: _MegaBatch, sentences: np.ndarray) -> torch.Tensor:
-        """Encode sentences of a mega-batch [sentence, dimension]."""
+        """Encode sentences of a mega-batch, given by position, into vectors [sentence, dimension], float32."""
         features = encoder_features(self._parts, [bags.take(sentences) for bags in mega.scrambled], self.args.device)
         vectors: torch.Tensor = model(features)["sentence_embedding"]
         return vectors.float()
 
     @torch.no_grad()
     def _encode_all(self, mega: _MegaBatch) -> torch.Tensor:
-        """Encode all sentences of a mega-batch, sorted by length [sentence, dimension]."""
+        """Encode all sentences of a mega-batch [sentence, dimension], in blocks of about the same length."""
         order = np.argsort(-np.diff(mega.scrambled[0].offsets), kind="stable")
         with self.compute_loss_context_manager():
             parts = [
@@ -192,15 +220,23 @@ class MegaBatchTrainer(SealedCheckpoints, SentenceTransformerTrainer):
 
 
 def scramble(rows: np.ndarray, offsets: np.ndarray, share: float, generator: np.random.Generator) -> np.ndarray:
-    """Shuffle the words of a share of the sentences, given their words [word] and bounds [sentence + 1].
+    """Shuffle the words of a share of the sentences, each within its sentence.
 
-    Returns the words [word], each within its sentence.
+    Args:
+        rows: Row of each word [word].
+        offsets: Bounds of the sentences in them [sentence + 1].
+        share: Share of the sentences, from 0 to 1.
+        generator: Chooses and shuffles.
+
+    Returns:
+        The rows in the new order [word].
     """
     if not share:
         return rows
     lengths = np.diff(offsets)
     sentences = np.repeat(np.arange(len(lengths)), lengths)
     chosen = (generator.random(len(lengths)) < share)[sentences]
-    # Sorting by the sentence and then by a random key shuffles; other sentences keep their positions as keys.
+    # Sort words by sentence, and within a sentence by a key: a random number to shuffle it, or the position to keep
+    # it.
     keys = np.where(chosen, generator.random(len(rows)), np.arange(len(rows)) / max(1, len(rows)))
     return rows[np.lexsort((keys, sentences))]

@@ -1,4 +1,4 @@
-"""A run with the trainer: scores, history, checkpoints between mega-batches, progress."""
+"""Run the trainer: scores, history, checkpoints between mega-batches, and progress."""
 
 from __future__ import annotations
 
@@ -29,7 +29,13 @@ from paranmt_hf.util.progress import Progress
 
 
 class HistoryCallback(CourseCallback):
-    """Scores the development set, and requests checkpoints between mega-batches."""
+    """Keeps the history of a run, scores the development set, and requests checkpoints between mega-batches.
+
+    Args:
+        folder: The folder that has the folder of checkpoints in it.
+        config: How the model is trained.
+        evaluate: Scores the current weights on the development set; None without one.
+    """
 
     trainer: MegaBatchTrainer
     course: History
@@ -41,7 +47,7 @@ class HistoryCallback(CourseCallback):
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        """After the last step of a mega-batch: add the loss, score, and request a checkpoint."""
+        """After the last step of a mega-batch: add its loss to the history, score, and request a checkpoint if due."""
         steps, mega = self.trainer.steps, self.trainer.mega
         position = (state.global_step - 1) % len(steps)
         is_last = position + 1 == len(steps) or steps[position + 1][1] == 0
@@ -61,7 +67,7 @@ class HistoryCallback(CourseCallback):
             control.should_save = True
 
     def _agreed(self, value: float) -> float:
-        """Return the value of rank 0, so that all processes do the same."""
+        """Return the value that rank 0 has, so that all processes do the same."""
         if self.trainer.args.world_size == 1:
             return value
         own = torch.tensor([float(value)], dtype=torch.float64, device=self.trainer.args.device)
@@ -69,7 +75,13 @@ class HistoryCallback(CourseCallback):
 
 
 def _pulls(parts: Sequence[Part], config: TrainConfig, store: PairStore) -> list[Pull]:
-    """The regularised weights (arXiv:1511.08198, equation 1); table rows without a pair never change."""
+    """Make the penalties of the weights (arXiv:1511.08198, equation 1); rows of tables without a pair never change.
+
+    Args:
+        parts: The parts of the encoder.
+        config: Weights of the penalties.
+        store: The pairs.
+    """
     pulls: list[Pull] = []
     for part in parts:
         table = part.table.weight
@@ -84,6 +96,7 @@ def _pulls(parts: Sequence[Part], config: TrainConfig, store: PairStore) -> list
 
 
 def _arguments(config: TrainConfig, folder: Path) -> SentenceTransformerTrainingArguments:
+    """Create the arguments of the trainer, with checkpoints below `folder`."""
     use_cpu = config.device == "cpu" or not torch.cuda.is_available()
     return trainer_arguments(
         SentenceTransformerTrainingArguments,
@@ -108,9 +121,21 @@ def train_with_trainer(
     evaluate: Evaluate | None = None,
     teacher: TeacherVectors | None = None,
 ) -> History:
-    """Train to the end, from the last complete checkpoint in `folder` if there is one.
+    """Train a model to the end, from the last complete checkpoint if there is one.
 
-    The model holds the final weights afterwards; if `evaluate` scores it on a development set, those that scored best.
+    The model holds the final weights afterwards, with a development set those that scored best.
+
+    Args:
+        model: The model, with its initial weights.
+        composition: The parts of the model.
+        store: The pairs.
+        folder: Folder for checkpoints.
+        config: How the model is trained.
+        evaluate: Scores the current weights on the development set; None without one.
+        teacher: Vectors of the teacher; None without one.
+
+    Returns:
+        The course of the run.
     """
     callback, args, parts = HistoryCallback(folder, config, evaluate), _arguments(config, folder), composition.parts
     on_cpu = args.device.type == "cpu"
@@ -147,10 +172,13 @@ def train_with_trainer(
 
 @contextmanager
 def _trained_tables(parts: Sequence[Part], config: TrainConfig, *, sparse: bool) -> Iterator[None]:
-    """Set up the tables of an encoder for training inside a `with` block.
+    """Set up the tables of an encoder for training, inside a `with` block.
 
-    On the CPU their gradients are `sparse`, so that a step does not touch the whole table; a GPU does that faster than
-    it sorts rows.
+    Args:
+        parts: The parts of the encoder.
+        config: How it is trained.
+        sparse: Whether the gradients of tables are sparse, so that a step does not touch the whole table. That is for
+            the CPU; a GPU updates a whole table faster than it sorts rows.
     """
     fixed = [part.table.weight for part in parts if config.freeze_words and part.family.units == "word"]
     for weight in fixed:

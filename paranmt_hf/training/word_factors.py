@@ -1,4 +1,4 @@
-"""One trained factor for each word, whose vector is fixed: PARAGRAM-PHRASE (arXiv:1511.08198), footnote 24."""
+"""Train one factor for each word, whose vector is fixed: PARAGRAM-PHRASE (arXiv:1511.08198), footnote 24."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from paranmt_hf.encoders.modules.paranmt_averages import WordEmbedding
 
 
 class ScaledRows(nn.Module):
-    """In the place of the table of an average: rows [row, dimension] that are fixed, times a trained factor each."""
+    """A module in place of the table of an average: fixed rows, each times a trained factor.
+
+    Args:
+        rows: The rows [row, dimension].
+    """
 
     rows: torch.Tensor
 
@@ -28,7 +32,12 @@ class ScaledRows(nn.Module):
         return self.rows * self.factors[:, None]
 
     def forward(self, units: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
-        """Average the rows [unit] of each sentence, which begin at `offsets` [sentence]: [sentence, dimension]."""
+        """Compute the mean of the scaled rows of each sentence [sentence, dimension].
+
+        Args:
+            units: Row of each unit, sentence after sentence [unit].
+            offsets: Position of the first unit of each sentence [sentence].
+        """
         total = embedding_bag(units, self.rows, offsets, mode="sum", per_sample_weights=self.factors[units])
         lengths = torch.diff(offsets, append=offsets.new_tensor([len(units)]))
         return total / lengths.clamp(min=1)[:, None]
@@ -36,7 +45,7 @@ class ScaledRows(nn.Module):
 
 @contextmanager
 def scaled_words(average: WordEmbedding) -> Iterator[None]:
-    """Train factors of the words inside a `with` block; afterwards the vectors are multiplied by them."""
+    """Train factors of an average's words inside a `with` block; at its end the vectors are multiplied by them."""
     table = average.embedding
     scaled = ScaledRows(table.weight.detach().clone())
     average.embedding = scaled  # type: ignore[assignment]

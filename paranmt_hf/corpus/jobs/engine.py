@@ -22,7 +22,8 @@ class EngineConfig(Settings):
 
     Attributes:
         kind: Processes of this machine (local), or tasks of a Ray cluster (ray).
-        workers: Number of worker processes; 0 is one for each GPU, or without GPUs one for each core, at most 8.
+        workers: Number of worker processes; 0 is as many as there are GPUs for, or without GPUs one for each core, at
+            most 8.
         threads: Number of cores for each worker; 0 shares the cores evenly among the workers.
         gpus: Number of GPUs for each worker; 0 is one if this machine has GPUs.
         shard_rows: Rows in one unit of work; 0 is what suits the command, such as 10,000 lines of a bitext.

@@ -85,6 +85,7 @@ class Pool:
                 worker.process.join()
 
     def _start(self, index: int) -> _Worker:
+        """Start the worker of a number, with its own environment variables."""
         # A fresh interpreter: forking a process that has threads or a GPU context breaks both.
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()

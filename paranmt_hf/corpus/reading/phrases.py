@@ -228,6 +228,7 @@ class PhraseFiles(Reader):
         return columns, {"syntactic rules": gaps, **wrong}
 
     def _parse(self, lines: Lines, *, rules: bool) -> list[pa.Array]:
+        """Return the columns of some lines: lines of PPDB if `rules`, otherwise words with their paraphrases."""
         if rules:
             return parse_rules(lines, self.score, labelled=self.labelled)
         columns = parse_listed(lines)

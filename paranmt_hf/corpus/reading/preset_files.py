@@ -53,7 +53,7 @@ def pairs_of_sets(blocks: Iterable[Sentences], label: str) -> Iterator[tuple[pa.
         text = pa.concat_arrays([held.text, block.text])
         if not len(sets):
             continue
-        # Where each set begins.
+        # The index at which each set begins.
         codes = sets.dictionary_encode().indices.to_numpy(zero_copy_only=False)
         starts = np.append(0, np.flatnonzero(codes[1:] != codes[:-1]) + 1)
         # The last set may continue in the next block.

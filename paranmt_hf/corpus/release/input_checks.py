@@ -71,7 +71,7 @@ def check_sentences(manifest: Manifest) -> list[str]:
 
 
 def unlike_sentences(column: pa.ChunkedArray) -> str:
-    """Explain why texts [row] do not seem to be sentences; empty if they may be, or there are fewer than 20.
+    """Return why texts [row] do not seem to be sentences; "" if they may be, or there are fewer than 20.
 
     Texts are labels or numbers if at least 90 % of them are equal, or have no letter, or if there are at most 20
     different texts, each a single word. In any 1,000 consecutive rows of real pairs, sorted ones too, at most 25 % are
@@ -102,14 +102,14 @@ def count_capitals(manifest: Manifest, stages: Sequence[Stage]) -> int:
 
 
 def misfit(manifest: Manifest, translator: TranslatorConfig) -> str | None:
-    """Compare the mean translation score with the usual one of the translator.
+    """Check that the mean translation score is not far below the usual one of the translator.
 
     Args:
         manifest: Translated shards.
         translator: The translator.
 
     Returns:
-        A warning if the mean is far below; None if it is not, or the usual score is not known.
+        A warning if it is; None if it is not, or if the usual score is not known.
     """
     expected = usual_score(translator.name)
     # Sampled hypotheses are less probable than those of a search on any text, so they say nothing.

@@ -250,7 +250,16 @@ def find_release(corpus: str | Path, config: str = "default") -> FoundRelease:
 
 
 def release_files(folder: Path, config: str = "default", *, option: str = "config") -> list[Path]:
-    """List the Parquet files of one config of a corpus, in order; `option` is the parameter that names the config."""
+    """Return the Parquet files of one config of a corpus, in order.
+
+    Args:
+        folder: Folder of the corpus.
+        config: Name of the config.
+        option: Parameter that names the config, for errors.
+
+    Raises:
+        InputError: If there is no such config, or a file is missing.
+    """
     if config not in FOLDERS:
         raise InputError(f"a corpus has the configs {', '.join(FOLDERS)}, not {config!r}", option=option)
     if not folder.is_dir():

@@ -80,7 +80,7 @@ class Verdicts:
     """The verdict about each row of a corpus, in a file that later runs continue.
 
     Args:
-        folder: Folder of the file, which is created if it is missing.
+        folder: Folder of the file.
         rows: Number of rows of the corpus.
     """
 

@@ -240,12 +240,12 @@ def _extend(
 
 
 def reorder(cache: Any, origin: torch.Tensor, moved: bool) -> None:  # noqa: ANN401
-    """Select rows of a decoder's cache; what it keeps of the encoder too if `moved`, because the batch has changed.
+    """Select rows of a decoder's cache, for the next step of a search.
 
     Args:
         cache: The cache.
         origin: Index [row] of the old row that each new row continues.
-        moved: Whether rows of the batch have changed, rather than only beams within sentences.
+        moved: Whether the sentences of rows have changed, so that what the cache keeps of the encoder is selected too.
     """
     if isinstance(cache, EncoderDecoderCache):
         cache.self_attention_cache.reorder_cache(origin)

@@ -1,8 +1,9 @@
-"""Trains averaging encoders on a GPU, without synchronising with the host inside a step.
+"""Train averaging encoders on a GPU, without synchronising with the host inside a mega-batch.
 
-A mega-batch is sent once, and its losses come back at its end. The number of units of the sentences of a step is not
-known before and has a bound. If a step has more, the mega-batch is run again with a larger bound, from the tables, to
-which nothing was written yet.
+A mega-batch is sent to the GPU once, and its losses come back at its end. How many units the sentences of a step have
+is not known beforehand, because their negatives are found on the GPU; buffers have room for an assumed maximum, the
+bound. If a step has more units, the whole mega-batch is run again with a larger bound, from the tables, to which
+nothing was written yet.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import torch
 from paranmt_hf.encoders.composition import Composition
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.device.graph import Capturing, Repeated
+from paranmt_hf.training.device.graph import Capturing, RepeatedStep
 from paranmt_hf.training.device.plan import Plan, make_plan
 from paranmt_hf.training.device.tables import (
     DeviceAdagrad,
@@ -31,9 +32,14 @@ from paranmt_hf.training.teacher import TeacherVectors
 
 
 class DeviceEngine:
-    """Trains averaging encoders, alone or combined (`mode` is `add` or `concatenate`), on a device.
+    """Trains averaging encoders, alone or combined, on a device.
 
-    Steps are captured if `capturing` says how, and run one kernel at a time otherwise.
+    Args:
+        tables: Table of each encoder.
+        mode: How several encoders are combined: `add` or `concatenate`.
+        config: How they are trained.
+        teacher: Vectors of the teacher; None without one.
+        capturing: Captures steps as CUDA graphs; None to run one kernel at a time.
     """
 
     def __init__(
@@ -45,27 +51,32 @@ class DeviceEngine:
         capturing: Capturing | None = None,
     ) -> None:
         self.tables, self.mode, self.config, self.teacher = tables, mode, config, teacher
-        # Their states are those of a checkpoint.
+        # The states of the optimizers are those of a checkpoint.
         self.optimizers = [table.optimizer for table in tables]
         self._schedule = tables[0].optimizer.schedule
         self._device = tables[0].optimizer.table.device
-        # What the step of a full mini-batch reads and writes: its sentences, the negatives, the teacher's vectors, and
-        # the result: the loss and the units of each table.
+        # The buffers of a captured step: the sentences of its pairs, the negative of each sentence, the teacher's
+        # vectors, and the result, which is the loss and then the number of units of each table.
         self._sentences = torch.zeros(2 * config.batch_size, dtype=torch.long, device=self._device)
         self._negatives = self._sentences[:0]
         self._taught = self._schedule.now[:0]
         self._result = torch.zeros(1 + len(tables), dtype=torch.float64, device=self._device)
-        self._repeated = Repeated(lambda: self._result.copy_(self._step(self._sentences)), capturing)
+        self._repeated = RepeatedStep(lambda: self._result.copy_(self._step(self._sentences)), capturing)
 
     def prepare(self, mega: MegaBatch, generator: np.random.Generator) -> Plan:
-        """Prepare a mega-batch on the host during the training of earlier ones; arguments as in `train_on`."""
+        """Prepare a mega-batch on the host, while earlier ones are trained on; arguments as in `train_on`."""
         readers = [table.reader for table in self.tables]
         return make_plan(mega, generator, readers, self.config, self.teacher, pinned=self._device.type == "cuda")
 
     def train_on(self, mega: MegaBatch, generator: np.random.Generator) -> list[float]:
-        """Mine negatives once, then perform one step for each mini-batch; returns the loss of each.
+        """Mine negatives once, then perform one step for each mini-batch.
 
-        The mega-batch may be what `prepare` made of it; otherwise the generator draws random negatives.
+        Args:
+            mega: The mega-batch, or the plan that `prepare` made of it.
+            generator: Draws random negatives, unless `prepare` did.
+
+        Returns:
+            The loss of each step; mini-batches in which no pair has a negative have none.
         """
         try:
             return self._train_on(mega, generator)
@@ -77,12 +88,14 @@ class DeviceEngine:
             ) from None
 
     def _train_on(self, mega: MegaBatch, generator: np.random.Generator) -> list[float]:
+        """Train on a mega-batch; see `train_on`."""
         plan = mega if isinstance(mega, Plan) else self.prepare(mega, generator)
         if not plan.steps:
             return []
         done = self.tables[0].optimizer.step
         while True:
-            # The only synchronisation: a row for each step, then whether the vectors of mining were finite.
+            # The only synchronisation. There is a row for each step, and a last one: whether mined vectors were
+            # finite.
             results = self._run(plan, done).cpu().numpy()
             if not results[-1, 0]:
                 raise diverged(f"{done + 1}", float("nan"))
@@ -105,8 +118,13 @@ class DeviceEngine:
     def _run(self, plan: Plan, done: int) -> torch.Tensor:
         """Perform all steps of a mega-batch on local copies of its rows.
 
-        Returns loss and units of each step, see `_result`; then whether the vectors were finite [step + 1, column],
-        float64.
+        Args:
+            plan: The prepared mega-batch.
+            done: Number of steps before it.
+
+        Returns:
+            Loss and numbers of units of each step, as in `_result`, and in the last row whether the mined vectors were
+            finite [step + 1, column], float64.
         """
         results = torch.ones(len(plan.steps) + 1, len(self._result), dtype=torch.float64, device=self._device)
         sent = self._send(plan)
@@ -123,7 +141,7 @@ class DeviceEngine:
         return results
 
     def _send(self, plan: Plan) -> dict[str, torch.Tensor]:
-        """Send a mega-batch to the device, and load it there; returns the parts of the parcel by name."""
+        """Send a mega-batch to the device, and load it into the tables; return the parts of its parcel by name."""
         parcel, sizes = plan.parcel
         parts = parcel.to(self._device, non_blocking=True).split(list(sizes.values()))
         sent = dict(zip(sizes, parts, strict=True))
@@ -136,7 +154,13 @@ class DeviceEngine:
         return sent
 
     def _mine(self, plan: Plan, sent: dict[str, torch.Tensor], finite: torch.Tensor) -> None:
-        """Find the negative of each sentence, any if it has none; writes into `finite` whether vectors were finite."""
+        """Find the negative of each sentence; a sentence that has none gets any.
+
+        Args:
+            plan: The prepared mega-batch.
+            sent: The parts of its parcel on the device.
+            finite: Row that gets whether the vectors were finite.
+        """
         drawn = sent["drawn"].long() if plan.drawn is not None else None
         if plan.exclusions is not None:
             vectors = self._combine([table.encode_all() for table in self.tables])
@@ -154,12 +178,17 @@ class DeviceEngine:
         self._negatives[: len(chosen)].copy_(chosen)
 
     def _combine(self, vectors: list[torch.Tensor]) -> torch.Tensor:
+        """Add or concatenate the vectors of each table [sentence, dimension]."""
         if len(vectors) == 1:
             return vectors[0]
         return torch.stack(vectors).sum(dim=0) if self.mode == "add" else torch.cat(vectors, dim=1)
 
     def _step(self, pairs: torch.Tensor) -> torch.Tensor:
-        """Perform one step on the sentences of some pairs, references first [2 x pair]; returns what `_result` has."""
+        """Perform one step, and return its loss and the number of units of each table, as in `_result`.
+
+        Args:
+            pairs: Positions of the sentences of its pairs, references first [2 x pair].
+        """
         sentences = pairs
         if self.config.margin_weight:
             queries = pairs[: len(pairs) // 2] if self.config.one_sided else pairs
@@ -174,7 +203,8 @@ class DeviceEngine:
                 gradients.append(table.gradient(part, slope))
         if self.config.clip is not None and moved:
             norm = torch.stack([gradient.square().sum() for gradient in gradients]).sum().sqrt()
-            # Below 1 if the norm is above the limit; never 0 / 0, because the limit is above 0.
+            # The factor is below 1 if the norm is above the limit. For a norm of 0 the division gives infinity,
+            # because the limit is above 0, so the factor is 1.
             factor = (self.config.clip / norm).clamp(max=1)
             for gradient in gradients:
                 gradient.mul_(factor)
@@ -183,7 +213,12 @@ class DeviceEngine:
         return torch.stack([loss.double(), *(part.count.double() for part in units)])
 
     def _loss(self, vectors: list[torch.Tensor], pairs: torch.Tensor) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
-        """Compute `combined_loss` and its gradient with respect to the vectors of each table."""
+        """Compute the loss, as `combined_loss` does, and its gradient with respect to the vectors of each table.
+
+        Args:
+            vectors: Vectors of each table [role x pair, dimension].
+            pairs: Positions of the sentences of the pairs, references first [2 x pair].
+        """
         config, roles = self.config, 3 if self.config.one_sided else 4
         if self.teacher is None:
             loss, slope = margin_loss_and_gradient(self._combine(vectors), roles, config.margin)
@@ -208,9 +243,16 @@ def device_engine(
     device: torch.device,
     capturing: Capturing | None = None,
 ) -> DeviceEngine:
-    """Create the engine of an averaging encoder for epochs of some pairs; its tables on the host get the trained rows.
+    """Create the engine of an averaging encoder on a device; its tables on the host get the trained rows.
 
-    `capturing` says how steps are captured: on a GPU as a CUDA graph if left out, elsewhere not at all.
+    Args:
+        composition: The parts of the encoder.
+        config: How it is trained.
+        pairs: Number of pairs of an epoch.
+        teacher: Vectors of the teacher; None without one.
+        device: The device.
+        capturing: Captures steps; if left out, steps on a GPU are captured as CUDA graphs, and others are not
+            captured.
     """
     if capturing is None and device.type == "cuda":
         capturing = Capturing()

@@ -1,4 +1,8 @@
-"""Steps of one shape as a CUDA graph, which is launched as a whole, without overhead on the host for each kernel."""
+"""Capture steps as CUDA graphs.
+
+A CUDA graph records all kernels of a step once, and launches them as a whole afterwards, without the overhead on the
+host of launching each kernel. It reads and writes the same memory each time.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +13,14 @@ import torch
 
 logger = logging.getLogger(__name__)
 Step = Callable[[], object]
-WARM_UP = 3  # Steps that run without a graph first, so that libraries allocate what they need
+WARM_UP = 3  # Number of steps that run before the capture, so that libraries allocate the memory they need
 
 
 class Capturing:
-    """Captures steps on a GPU: `warm_up` runs a step, `capture` returns a function that replays it."""
+    """Captures steps on a GPU as CUDA graphs; tests put another class in its place."""
 
     def warm_up(self, step: Step) -> None:
-        """Run a step on a stream of its own, as torch requires before a capture."""
+        """Run a step on a separate stream, as torch requires before a capture."""
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
@@ -24,18 +28,23 @@ class Capturing:
         torch.cuda.current_stream().wait_stream(stream)
 
     def capture(self, step: Step) -> Step:
-        """Capture a step without running it."""
+        """Capture a step without running it, and return a function that replays it."""
         graph = torch.cuda.CUDAGraph()
-        # The thread that prepares the next mega-batch allocates pinned memory, which the mode "global" refuses.
+        # The mode "global" would forbid other threads to allocate pinned memory, as the one that prepares the next
+        # mega-batch does.
         with torch.cuda.graph(graph, capture_error_mode="thread_local"):
             step()
         return graph.replay
 
 
-class Repeated:
-    """Runs one step repeatedly, captured if `capturing` says how.
+class RepeatedStep:
+    """Runs one step repeatedly, and captures it after a few runs.
 
-    The step must read and write the same memory each time, and run the same operations on it.
+    The step must read and write the same memory each time, and perform the same operations on it.
+
+    Args:
+        step: The step.
+        capturing: Captures it; None to run it without a capture.
     """
 
     def __init__(self, step: Step, capturing: Capturing | None) -> None:
@@ -45,7 +54,12 @@ class Repeated:
         self._replay: Step | None = None
 
     def run(self, key: Hashable) -> None:
-        """Run the step once; a changed key means that its memory or its shapes have changed."""
+        """Run the step once.
+
+        Args:
+            key: A value that changes whenever the memory of the step or its shapes have changed; then it is captured
+                anew.
+        """
         if key != self._key:
             self._key, self._runs, self._replay = key, 0, None
         if self._capturing is not None and self._replay is None and self._runs >= WARM_UP:

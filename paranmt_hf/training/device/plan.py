@@ -1,7 +1,7 @@
-"""What the host prepares for a mega-batch: everything that its ids determine.
+"""The plan of a mega-batch: everything about its steps that its sentences determine, prepared on the host.
 
-Negatives are known on the device only. But whether a sentence can have one follows from its exclusions, so the pairs
-of each step, and with them the shapes of all that a step computes on, are known beforehand.
+Negatives are found on the device. But whether a sentence can have one follows from its exclusions, so the pairs of
+each step, and with them the shapes of all arrays that a step computes, are known beforehand.
 """
 
 from __future__ import annotations
@@ -21,31 +21,32 @@ from paranmt_hf.training.teacher import TeacherVectors
 
 @dataclass(frozen=True)
 class LocalRows:
-    """The rows of one table that a mega-batch reads, and its units as positions among them."""
+    """The rows of one table that a mega-batch reads, and its units as positions among these rows."""
 
     rows: np.ndarray  # The distinct rows, ascending; row 0 is always among them [row]
-    ids: np.ndarray  # Position in `rows` of each unit [unit]
-    starts: np.ndarray  # First unit of each sentence [sentence]
+    ids: np.ndarray  # Position in `rows` of the row of each unit [unit]
+    starts: np.ndarray  # Position of the first unit of each sentence [sentence]
     lengths: np.ndarray  # Number of units of each sentence [sentence]
-    own_units: int  # Largest number of units of the pairs of a step, without their negatives
+    own_units: int  # Largest number of units in the pairs of one step, without their negatives
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(MegaBatch):
-    """A mega-batch with everything about its steps that is known in advance."""
+    """A mega-batch with everything about its steps that is known beforehand."""
 
-    rows: list[LocalRows]  # The rows under each table
+    rows: list[LocalRows]  # The rows that it reads of each table
     steps: list[np.ndarray]  # Positions of the sentences of each step's pairs, references first [2 x pair]
-    # Sentence and a candidate that it excludes, sorted by the former, both [exclusion]; None if nothing is mined
+    # Positions of a sentence and of one that may not be its negative, sorted by the former, both [exclusion]; None if
+    # no negatives are mined
     exclusions: tuple[np.ndarray, np.ndarray] | None = None
-    # Negative of each sentence that was drawn at random, -1 if it is mined; None if nothing is drawn
+    # Position of the random negative of each sentence, -1 if its negative is mined; None if no negatives are random
     drawn: np.ndarray | None = None
     taught: torch.Tensor | None = None  # The teacher's vectors of the sentences [sentence, teacher dimension], float16
     pinned: bool = False  # Whether to send from pinned memory
 
     @cached_property
     def parcel(self) -> tuple[torch.Tensor, dict[str, int]]:
-        """All integers that are sent to the device, concatenated, int32; and the length of each part by its name."""
+        """All integers that are sent to the device, concatenated, int32; and the length of each part, by its name."""
         parts = {"steps": np.concatenate([np.empty(0, np.int64), *self.steps])}
         for index, table in enumerate(self.rows):
             parts |= {f"{name}{index}": getattr(table, name) for name in ("rows", "ids", "starts", "lengths")}
@@ -66,9 +67,15 @@ def make_plan(
     *,
     pinned: bool = False,
 ) -> Plan:
-    """Prepare a mega-batch, with random negatives as `select_negatives` draws them.
+    """Make the plan of a mega-batch; random negatives are drawn as `select_negatives` does.
 
-    If `pinned`, what is sent to the device is in pinned memory.
+    Args:
+        mega: The mega-batch.
+        generator: Draws random negatives.
+        readers: Kind of units of each table.
+        config: How the encoder is trained.
+        teacher: Vectors of the teacher; None without one.
+        pinned: Whether to put what is sent to the device into pinned memory.
     """
     exclusions, drawn, has_one = _negatives(mega, generator, config)
     complete = np.flatnonzero(np.logical_and.reduce(has_one.reshape(-1, mega.pairs)))
@@ -92,7 +99,7 @@ def make_plan(
         taught=taught,
         pinned=pinned,
     )
-    # Build the parcel here, on the host, while earlier mega-batches are trained on.
+    # Build the parcel now, in the thread that prepares mega-batches, not when it is sent.
     _ = plan.parcel
     return plan
 
@@ -100,9 +107,10 @@ def make_plan(
 def _negatives(
     mega: MegaBatch, generator: np.random.Generator, config: TrainConfig
 ) -> tuple[tuple[np.ndarray, np.ndarray] | None, np.ndarray | None, np.ndarray]:
-    """Find what is known about negatives.
+    """Find what is known about the negatives of a mega-batch before its sentences are encoded.
 
-    Returns exclusions and drawn negatives, as in `Plan`, and whether each sentence has a negative.
+    Returns:
+        Exclusions and random negatives, as in `Plan`, and whether each sentence has a negative [sentence].
     """
     exclusions = drawn = None
     sentences = mega.pairs if config.one_sided else 2 * mega.pairs
@@ -124,8 +132,14 @@ def _negatives(
 
 
 def _local_rows(bags: Bags, pairs: np.ndarray, mini_batch: np.ndarray) -> LocalRows:
-    """Number the rows of a table for a mega-batch; `mini_batch` is that of each pair that is trained on [pair]."""
-    # Marking rows costs less than sorting units.
+    """Find the rows of a table that a mega-batch reads, and number them.
+
+    Args:
+        bags: Rows of the sentences of the mega-batch.
+        pairs: The pairs that are trained on [pair].
+        mini_batch: The mini-batch of each of these [pair].
+    """
+    # Marking the rows in use is faster than sorting all units.
     used = np.zeros(int(bags.rows.max(initial=0)) + 1, bool)
     used[bags.rows] = True
     used[0] = True
