@@ -1,9 +1,9 @@
 """Measure time and memory until an encoder gives its first vector; every measurement is a process of its own.
 
-Ours are both objects, `StaticEncoder` and `load`, with the small encoder that the package carries and a WORD model of
-`--rows` words. The peers read the same WORD
-model: sentence-transformers as it is saved, model2vec as it is exported. `--before` is another tree of this package,
-such as an older commit; the systems take turns, so that the load of the machine falls on all of them.
+Ours are `StaticEncoder` and `load`, each with the small encoder that the package carries and with a WORD model of
+`--rows` words. The peers read the same WORD model: sentence-transformers as it is saved, model2vec after an export.
+`--before` is another tree of this package, such as an older commit. The systems take turns, so that the load of the
+machine affects all of them.
 
     git worktree add ../before main
     python benchmarks/cold_start.py --before ../before

@@ -1,8 +1,8 @@
 """Compare `paranmt dedup` by meaning with semhash: time, memory, and dropped lines, on the same text and threshold.
 
-Each is a process on one core; medians of runs in turn. semhash has the model2vec export of the encoder of this
-package, whose vectors are the same, and its default search. Brute force over the first lines says what is right: a
-line goes if an earlier line that stays is near to it.
+Each run is a process on one core; the systems take turns, and medians are shown. semhash has the model2vec export of
+the encoder of this package, whose vectors are the same, and its default search. Brute force over the first lines says
+what is right: a line goes if an earlier line that stays is near to it.
 
     pip install semhash
     python benchmarks/dedup.py --pairs machine-translations.parquet --lines 100000 1000000

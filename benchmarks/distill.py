@@ -1,8 +1,8 @@
 """Compare `paranmt distill` with model2vec: similarity of the encoders to their teacher, and time.
 
-All get the same text and teacher in one process, in turn, and are compared on the same held-out sentences
-(`teacher_likeness.py`) and on the 250 pairs of STS 2017 track 5. Peers: model2vec's `distill`, which reads no text;
-that further trained on the text by model2vec (`train`) and, if it is installed, by tokenlearn.
+All systems get the same text and teacher in one process, in turn, and are compared on the same held-out sentences
+(`teacher_likeness.py`) and on the 250 pairs of STS 2017 track 5. The peers are model2vec's `distill`, which reads no
+text, and its result after further training on the text by model2vec (`train`) and, if it is installed, by tokenlearn.
 
     python benchmarks/distill.py --teacher FOLDER --text sentences.txt --sts sts --sentences 100000
 """

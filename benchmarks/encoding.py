@@ -1,7 +1,7 @@
 """Compare the speed of encoders that average vectors with that of other libraries over the same table.
 
-Both objects of ours, `load` and `StaticEncoder`, and other libraries encode the same sentences in one process in turn:
-distinct ones whose number of word tokens is at most `--spread` away from 12 or 25. Ours remembers tokens, so it is
+Ours (`load` and `StaticEncoder`) and other libraries encode the same sentences in one process in turn:
+distinct ones whose number of word tokens is at most `--spread` away from 12 or 25. Ours remember tokens, so they are
 measured twice: with nothing remembered, and after encoding the other sentences, as in the middle of a corpus. The
 other libraries have the table of the first model, which is a WORD:
 

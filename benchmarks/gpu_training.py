@@ -1,8 +1,8 @@
 """Measure how fast encoders are trained on a GPU.
 
 The paper's algorithm (ParaNMT-50M, sections 4.2 and 5.1): mega-batches of 40 x 100 pairs, negatives of both sides
-mined once for each, a step of Adam for each 100 pairs. Each encoder is trained twice, for one epoch and for more, and
-what the first took, in which memory is made and steps are captured, is taken off; time is that of training in the
+mined once for each, a step of Adam for each 100 pairs. Each encoder is trained twice, for one epoch and for more. The
+time of the first, which allocates memory and captures steps, is subtracted. Time is that of training in the
 records, without reading text. The peer is sentence-transformers' `MegaBatchMarginLoss` with a batch of the same 4,000
 pairs, which makes one update where ours make 40, on a table of the same words, in the same process, in turn. Figures
 are pairs per second of wall time. `benchmarks/gpu_timeline.py` counts what a mega-batch does, without a GPU.

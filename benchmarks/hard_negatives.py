@@ -1,8 +1,8 @@
 """Measure what hard negatives add to in-batch negatives, with `MultipleNegativesRankingLoss` on a `StaticEmbedding`.
 
-The pairs of both rows are the same, those that have negatives; so are tokenizer, start, seed, batches and rate. The
+Both rows have the same pairs (those with negatives), tokenizer, initial vectors, seed, batches and learning rate. The
 figure is Pearson's r x 100 on the papers' development set, STS 2017 track 5. Pairs with sentences of the STS sets are
-left out. Compare at the rate that is best for in-batch negatives alone: at lower ones hard negatives gain more.
+left out. Compare at the rate that is best for in-batch negatives alone: at lower rates hard negatives gain more.
 
     python benchmarks/hard_negatives.py --pairs machine-translations.parquet --sts STS --count 50000
 """

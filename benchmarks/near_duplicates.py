@@ -1,8 +1,8 @@
 """Measure how fast this package and rensa find near-duplicate sentences, and how many, with brute force as truth.
 
-Both systems get the same distinct sentences and the same sets of word pairs. In each a sentence goes if it is like an
-earlier one that stays. Takes turns in one process; the time of ours is what the filter adds to a `select` that drops
-nothing, for that reads and writes a release too:
+Both systems get the same distinct sentences and the same sets of word pairs. In both a sentence goes if it is like an
+earlier one that stays. They take turns in one process. Our time is what the filter adds to a `select` that drops
+nothing, because `select` also reads and writes a release:
 
     pip install rensa
     python benchmarks/near_duplicates.py --pairs machine-translations.parquet

@@ -1,8 +1,8 @@
 """Measure the CPU time of encoding a single string, each system in processes of its own.
 
-Both objects of ours with the small encoder that the package carries and with a WORD model, and the peers with the same
-WORD model. `--threads` sets what torch takes by default. `--before` is another tree of this package, such as an older
-commit, whose `load` is measured.
+`StaticEncoder` and `load` are measured with the carried small encoder and with a WORD model, the peers with the same
+WORD model. `--threads` sets the threads that torch uses. `--before` is another tree of this package, such as an older
+commit, whose `load` is measured too.
 
     python benchmarks/one_sentence.py --text lines.txt --threads 1
     python benchmarks/one_sentence.py --text lines.txt --threads 2 --before ../before

@@ -1,9 +1,9 @@
 """Measure a corpus and encoders in another language from end to end, by the steps of docs/examples/german.yaml.
 
-The translator and the scorer learned from the first half of a bitext, the corpus is made of the second. Compared are,
-on other lines, the scorer and encoders that are trained on the corpus: how like the teacher they are, which reads the
-English side; how often the translation with the highest cosine is that of the sentence; and Pearson's r with the
-scores that people gave to English captions (STS 2012 MSRvid, STS 2014 images), translated by the same translator.
+The translator and the scorer learned from the first half of a bitext, and the corpus is made of the second. The scorer
+and encoders that are trained on the corpus are compared on other lines: by how similar they are to the teacher, which
+reads the English side; by how often the translation with the highest cosine is that of the sentence; by Pearson's r
+with the scores that people gave to English captions (STS 2012 MSRvid, STS 2014 images), translated likewise.
 
     python benchmarks/other_language.py --bitext multi30k --translator captions-en-de --teacher all-MiniLM-L6-v2 \
       --sts sts --out german

@@ -4,7 +4,7 @@
     python benchmarks/paraphraser.py --model models/paraphraser --input sentences.txt
 
 With pairs: our encoder-decoder and Marian (transformers) of as many parameters are trained for a few steps on the same
-pairs, from random weights, and generate from the first references; what two steps take is taken off the time of
+pairs, from random weights, and generate from the first references; the time of two steps is subtracted from that of
 training. With a model: the beam search of the package and `generate()` of transformers, from text to text. The
 contestants take turns in every repeat; time is CPU time of the process on one thread.
 """

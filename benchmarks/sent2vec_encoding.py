@@ -1,8 +1,8 @@
 """Compare the speed of a converted Sent2Vec model with WORD, and with the authors' program on the same model.
 
 The program is run in turn with ours, as its users run it: `print-sentence-vectors`, text on standard input, vectors as
-text on standard output, which nobody reads. The CPU time of the same command on one line, which reads the model, is
-taken off. Ours gets the text as people write it, the program the same sentences lower-cased and cut into words.
+text on standard output, which is discarded. The CPU time of the same command on one line, which reads the model, is
+subtracted. Ours gets text as people write it, the program the same sentences lower-cased and cut into words.
 
     python benchmarks/sent2vec_encoding.py --program fasttext --model bigrams.bin --pairs pairs.parquet
 """

@@ -1,8 +1,8 @@
 """Measure how similar an encoder is to its teacher, on sentences that it has not seen.
 
-Sentences are put into groups of neighbours in the teacher's eyes; in each group Pearson's correlation between the
-cosines of all pairs under the encoder and under the teacher, and of these the mean, in percent. Among neighbours it is
-hard: that an unrelated sentence is unrelated every encoder knows.
+Sentences are put into groups of neighbours by the teacher. The figure is the mean over the groups, in percent, of
+Pearson's correlation between the cosines of all pairs under the encoder and under the teacher. This is hard among
+neighbours; every encoder knows that unrelated sentences are unrelated.
 
     python benchmarks/teacher_likeness.py models/word small --teacher all-MiniLM-L6-v2 --text held.txt
 """

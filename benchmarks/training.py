@@ -1,9 +1,9 @@
-"""How fast encoders are trained: ours, sentence-transformers' trainer, and plain loops of the same algorithm.
+"""Compare the training speed of ours, of sentence-transformers' trainer, and of plain loops of the same algorithm.
 
 The paper's algorithm (ParaNMT-50M, sections 4.2 and 5.1): mega-batches of 40 x 100 pairs, negatives of both sides
 mined once for each, a step of Adam for each 100 pairs. Ours is `paranmt_hf.train` from strings, with all that belongs
-to it: checksums, vocabulary, rows on disk, the files of the encoder; beside it stands the rate of a second pass over
-the same pairs, for which the rows are there. All systems have the table of our WORD and get the same pairs in one
+to it: checksums, vocabulary, rows on disk, the files of the encoder. Also shown is the rate of a second pass over
+the same pairs, for which the rows exist already. All systems have the table of our WORD and get the same pairs in one
 process in turn; slow ones get fewer of them. Figures are pairs per CPU second.
 
     python benchmarks/training.py --pairs machine-translations.parquet
@@ -44,7 +44,7 @@ CONFIG = TrainConfig(epochs=1, device="cpu")
 
 @dataclass
 class Result:
-    """CPU seconds of one run, and of a second pass over its pairs."""
+    """The CPU seconds of a run, and of a second pass over its pairs."""
 
     pairs: int
     seconds: float
@@ -52,13 +52,13 @@ class Result:
 
 
 def write_pairs(sides: Sides, path: Path) -> Path:
-    """Write pairs for `train`."""
+    """Write pairs into a file for `train`, and return its path."""
     pq.write_table(pa.table({"reference": sides[0], "translation": sides[1]}), path)
     return path
 
 
 def ours(model: str, dimension: int) -> Callable[[Sides], Result]:
-    """Train one of our encoders."""
+    """Return a function that trains one of our encoders on pairs and measures it."""
 
     def run(sides: Sides) -> Result:
         with tempfile.TemporaryDirectory() as name:
@@ -75,7 +75,7 @@ def ours(model: str, dimension: int) -> Callable[[Sides], Result]:
 
 
 def tokenizer_of(sides: Sides) -> tuple[Tokenizer, list[str]]:
-    """The tokenizer of a WORD of ours on some pairs, and its words."""
+    """Return the tokenizer and the words of our WORD on some pairs."""
     with tempfile.TemporaryDirectory() as name:
         pairs = write_pairs(sides, Path(name) / "pairs.parquet")
         model = train(pairs, Path(name) / "word", encoder=EncoderConfig(model="word", dimension=2), config=CONFIG)
@@ -85,7 +85,7 @@ def tokenizer_of(sides: Sides) -> tuple[Tokenizer, list[str]]:
 
 
 def margin_loss(left: torch.Tensor, right: torch.Tensor, *negatives: torch.Tensor) -> torch.Tensor:
-    """The loss of ParaNMT-50M, section 4: both sides of each pair with a negative of each."""
+    """Return the loss of ParaNMT-50M, section 4, from vectors of both sides of each pair and of their negatives."""
     own = cosine_similarity(left, right)
     sides = zip((left, right), negatives, strict=True)
     return sum((CONFIG.margin - own + cosine_similarity(side, other)).relu() for side, other in sides).mean()
@@ -94,7 +94,7 @@ def margin_loss(left: torch.Tensor, right: torch.Tensor, *negatives: torch.Tenso
 def plain_loop(
     kind: type[torch.optim.Optimizer], words: list[str], dimension: int, **options: Any
 ) -> Callable[[Sides], Result]:
-    """Write the same algorithm down with nothing but torch: mining in one matrix, autograd, one of torch's Adams."""
+    """Return a function that trains by the same algorithm with torch alone: mining in one matrix, autograd, Adam."""
     get = {unit: row for row, unit in enumerate(words)}.get
     sparse = kind is torch.optim.SparseAdam
 
@@ -141,7 +141,7 @@ def plain_loop(
 def fit(
     model: SentenceTransformer, sides: Sides, batch: int, loss: torch.nn.Module, clock: Callable[[], float]
 ) -> float:
-    """Train a model of sentence-transformers with its trainer for an epoch; returns how long that took by a clock."""
+    """Train a model of sentence-transformers with its trainer for an epoch, and return the time by the given clock."""
     with tempfile.TemporaryDirectory() as folder:
         arguments = SentenceTransformerTrainingArguments(
             output_dir=folder,
@@ -164,7 +164,7 @@ def fit(
 
 
 def random_word(tokenizer: Tokenizer, words: list[str], dimension: int) -> SentenceTransformer:
-    """A WORD with random weights, as a model of sentence-transformers."""
+    """Return a WORD with random weights, as a model of sentence-transformers."""
     weight = np.random.default_rng(1).standard_normal((len(words), dimension), np.float32) * np.float32(0.05)
     return static_embedding(tokenizer, words, weight)
 
@@ -172,7 +172,7 @@ def random_word(tokenizer: Tokenizer, words: list[str], dimension: int) -> Sente
 def sentence_transformers(
     make: Callable[[], SentenceTransformer], batch: int, loss: Callable[[SentenceTransformer], torch.nn.Module]
 ) -> Callable[[Sides], Result]:
-    """Train its `StaticEmbedding` over the same vocabulary with its trainer."""
+    """Return a function that trains a model of sentence-transformers with its trainer, and measures it."""
 
     def run(sides: Sides) -> Result:
         model = make()
@@ -182,13 +182,13 @@ def sentence_transformers(
 
 
 def margins(model: SentenceTransformer) -> torch.nn.Module:
-    """The loss of sentence-transformers for mega-batches."""
-    # Its mini-batched version reads tokens as a padded matrix, which a StaticEmbedding has not.
+    """Return the loss of sentence-transformers for mega-batches."""
+    # The mini-batched version of the loss needs tokens as a padded matrix, which a StaticEmbedding does not have.
     return MegaBatchMarginLoss(model, use_mini_batched_version=False)
 
 
 def read(path: Path, length: int | None, spread: int, count: int) -> tuple[Sides, float]:
-    """Read pairs in random order, with sentences near a length if one is given; and their mean number of words."""
+    """Read pairs in random order, and their mean number of words; if a length is given, only sentences near it."""
     table = pq.read_table(path, columns=["reference", "translation"]).drop_null()
     if length is not None:
         for side in ("reference", "translation"):
@@ -204,7 +204,7 @@ def read(path: Path, length: int | None, spread: int, count: int) -> tuple[Sides
 
 
 def report(title: str, results: dict[str, list[Result]]) -> None:
-    """Print a Markdown table; ratios are those of medians."""
+    """Print a Markdown table of the results of each system; ratios are ratios of medians."""
     base = statistics.median(each.pairs / each.seconds for each in next(iter(results.values())))
     print(f"| {title} | pairs | runs | pairs per CPU second: median (min to max) | a second pass | first is |")
     print("|---|---:|---:|---:|---:|---:|")
@@ -242,7 +242,7 @@ def main() -> None:
         results: dict[str, list[Result]] = {name: [] for name in systems}
         for name, (run, _, _) in systems.items():
             if name.startswith("paranmt_hf"):
-                # Loops are compiled before anything counts.
+                # A first run compiles the loops, and does not count.
                 run((sides[0][: CONFIG.batch_size], sides[1][: CONFIG.batch_size]))
         for repeat in range(arguments.repeats):
             for name, (run, share, slow) in systems.items():
@@ -256,7 +256,7 @@ def main() -> None:
 def systems_of(
     tokenizer: Tokenizer, words: list[str], wide: int
 ) -> dict[str, tuple[Callable[[Sides], Result], float, bool]]:
-    """By name: how a system is run, how many of the pairs it gets, and whether it is slow."""
+    """Return for each system by name: how it is run, its share of the pairs, and whether it is slow."""
 
     def make() -> SentenceTransformer:
         return random_word(tokenizer, words, wide)

@@ -1,19 +1,19 @@
-"""How fast is back-translation on one core, and does the package get what its engines can give?
+"""Measure the speed of back-translation on one core, by this package and by its engines called directly.
 
     python benchmarks/translation.py --model captions-cs-en --input test_2016_flickr.cs
 
 Four contestants translate the same sentences with 12 beams in float32 on one thread: the `generate` of transformers
 one sentence at a time, CTranslate2 called directly in its best batching, and `paranmt_hf.build` over each of the two.
-They take turns in every repeat, so that a change of the machine's pace meets all of them. Time is CPU time, from text
+They take turns in every repeat, so that the load of the machine affects all of them. Time is CPU time, from text
 to text: tokenising and detokenising count, loading does not. A build also cuts shards, scores the pairs and writes a
-release; what a build of the first four sentences takes is taken off.
+release; the time of a build of the first four sentences is subtracted.
 """
 
 from __future__ import annotations
 
 import os
 
-# Before any of the engines is imported: they read it once.
+# This must be set before the engines are imported, which read it once.
 os.environ["OMP_NUM_THREADS"] = "1"
 
 import argparse
@@ -39,7 +39,7 @@ Contestant = Callable[[list[str]], list[str | None]]
 
 
 def one_at_a_time(folder: str) -> Contestant:
-    """Plain transformers."""
+    """Return a function that translates with transformers, one sentence at a time."""
     model = AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=torch.float32, use_safetensors=True).eval()
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model.generation_config = GenerationConfig(
@@ -61,7 +61,7 @@ def one_at_a_time(folder: str) -> Contestant:
 
 
 def ctranslate2_directly(folder: str) -> Contestant:
-    """Plain CTranslate2, which sorts by length and batches by tokens itself."""
+    """Return a function that translates with CTranslate2, which sorts by length and batches by tokens itself."""
     with tempfile.TemporaryDirectory() as name:
         converted = TransformersConverter(folder, load_as_float16=False).convert(f"{name}/model")
         engine = ctranslate2.Translator(converted, compute_type="float32", inter_threads=1, intra_threads=1)
@@ -83,7 +83,7 @@ def ctranslate2_directly(folder: str) -> Contestant:
 
 
 def through_the_package(folder: str, backend: str) -> Contestant:
-    """A build with its default batches."""
+    """Return a function that translates by a build with default batches over the given engine."""
     config = TranslatorConfig(folder, backend=backend, device="cpu", dtype="float32")
 
     def translate(sentences: list[str]) -> list[str | None]:
@@ -108,10 +108,10 @@ def through_the_package(folder: str, backend: str) -> Contestant:
 def measure(
     contestants: dict[str, Contestant], sentences: list[str], repeats: int
 ) -> tuple[dict[str, list[float]], dict[str, list[str | None]]]:
-    """Let the contestants take turns; give sentences per CPU second of every turn, and the translations."""
+    """Run the contestants in turn; return the sentences per CPU second of every turn, and the translations."""
 
     def seconds(translate: Contestant, given: list[str]) -> tuple[float, list[str | None]]:
-        # Of this process and of those that it started.
+        # The time of this process and of those that it started counts.
         started = sum(os.times()[:4])
         found = translate(given)
         return sum(os.times()[:4]) - started, found
@@ -127,7 +127,7 @@ def measure(
 
 
 def report(rates: dict[str, list[float]], texts: dict[str, list[str | None]], arguments: argparse.Namespace) -> str:
-    """Write the table."""
+    """Return the report: a Markdown table of the rates."""
     first = next(iter(rates))
     base = statistics.median(rates[first])
     lines = [

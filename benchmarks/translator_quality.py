@@ -1,4 +1,4 @@
-"""BLEU and mean translation score of a translator on aligned text.
+"""Measure BLEU and the mean translation score of a translator on aligned text.
 
 For example on captions:
 
@@ -21,7 +21,7 @@ from paranmt_hf import EngineConfig, ReleaseConfig, TextInput, TranslatorConfig,
 
 
 def cut(path: Path, limit: int, out: Path) -> Path:
-    """Copy the first lines of a file."""
+    """Copy the first `limit` lines of a file into the file `out`, and return its path."""
     with path.open(encoding="utf8") as lines:
         out.write_text("".join(islice(lines, limit)), encoding="utf8")
     return out

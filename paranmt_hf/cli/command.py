@@ -293,6 +293,7 @@ def _options_of_settings(parameter: str, settings: Expected) -> Iterator[Option]
 
 
 def _group_of(markers: Sequence[Any]) -> Group | None:
+    """Return the group among some markers; None if there is none."""
     return next((marker for marker in markers if isinstance(marker, Group)), None)
 
 

@@ -36,7 +36,8 @@ class VectorsConfig(Settings):
         dimension: Reduce to this number of dimensions by principal components; those of the model if not given.
         contexts: Take the mean of each word's states in this number of sentences of the text, instead of encoding
             each word alone.
-        precision: Of the model with `contexts`; bf16 is twice as fast if the processor has it, else slower.
+        precision: Precision in which the model computes with `contexts`; bf16 is twice as fast if the processor
+            supports it, and slower otherwise.
     """
 
     words: Annotated[Count, FREQUENT] = 50_000

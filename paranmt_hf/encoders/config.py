@@ -211,15 +211,15 @@ class EncoderConfig(Settings):
         pieces: Maximum number of pieces, such as ##ing, of which words without a row are made (not in the papers).
         trigrams: Maximum number of character trigrams, the most frequent ones.
         min_count: Leave out words and trigrams that occur less often.
-        unknown: Unknown units: zeros; one trained vector for all of them; or, for words, the vector that `vectors` has
-            for them (UUUNKKK, `<unk>`), shared by all words without their own.
+        unknown: Vector of unknown units: zeros (drop); one that is trained for all of them (train); or, for words, the
+            one that `vectors` has for them, called UUUNKKK or `<unk>` (share).
         directions: How a BLSTM joins its directions (section 4: average; the 4096-d models of table 14: concatenate).
-        pooling: LSTM: mean or maximum over the words.
-        layers: DAN: layers over the average (arXiv:1511.08198, section 4.2).
-        activation: DAN and RNN: activation (arXiv:1511.08198, section 4.2).
-        output_gate: LSTM with peepholes: with or without its output gate (arXiv:1511.08198, section 3).
-        init_std: Standard deviation of random embeddings; by default 0.05, of words that `vectors` lack a tenth of
-            theirs.
+        pooling: How an LSTM pools its states over the words: by their mean or their maximum.
+        layers: Number of layers of a DAN over the average (arXiv:1511.08198, section 4.2).
+        activation: Activation of a DAN or an RNN (arXiv:1511.08198, section 4.2).
+        output_gate: Whether an LSTM with peepholes is with or without its output gate (arXiv:1511.08198, section 3).
+        init_std: Standard deviation of random embeddings; by default 0.05, or for words that `vectors` lack a tenth of
+            the standard deviation of `vectors`.
         vectors: Text file of word vectors to start from; its words are added to the vocabulary.
         init_from: Encoder folder or Hub id to continue from, instead of `vectors` and random weights.
     """

@@ -59,7 +59,8 @@ def folder_of_tasks(out: str | Path, sources: Iterable[str | Path]) -> Path:
     """
     folder = result_folder(out, sources=sources)
     for path in folder.iterdir() if folder.exists() else ():
-        # If a run was killed while it wrote a result, a hidden file with `.json` in its name stays.
+        # A run that was killed while it wrote a result may leave a hidden file with `.json` inside its name, which
+        # is allowed.
         if path.is_dir() or ".json" not in path.suffixes:
             raise InputError(
                 f"{folder} exists and holds other files than results of tasks; choose another folder",

@@ -38,8 +38,6 @@ TASK_SYSTEMS: Mapping[str, tuple[float, float, float]] = {
     f"{SICK} test": (71.4, 79.9, 82.8),
     TWITTER: (49.9, 52.5, 61.9),
 }
-PARAGRAM_SETS = tuple(TASK_SYSTEMS)
-SEMEVAL_SETS = PARAGRAM_SETS[:20]  # The 20 sets of SemEval, of which table 7 of that paper has the means
 # The columns of arXiv:1703.02507, table 2, with the set of 2014 that each column is about.
 SENT2VEC_SETS: Mapping[str, str] = {
     "News": "STS14 deft-news",
@@ -61,7 +59,8 @@ def paragram_table(results: Sequence[Results]) -> str:
     data, and its row says over how many.
     """
     check_same_data(results)
-    there = [title for title in PARAGRAM_SETS if results[0].value(title) is not None]
+    titles = list(TASK_SYSTEMS)
+    there = [title for title in titles if results[0].value(title) is not None]
 
     def line(title: str) -> list[str]:
         cells = [title, *map("{:.1f}".format, TASK_SYSTEMS[title])]
@@ -69,9 +68,9 @@ def paragram_table(results: Sequence[Results]) -> str:
             cells.append(write_figure("pearson", each.value(title)) or MISSING)
         return cells
 
-    def mean(label: str, titles: Sequence[str]) -> list[str]:
-        own = [title for title in titles if title in there]
-        cells = [f"{label}, {len(own)} of {len(titles)} sets"]
+    def mean(label: str, sets: Sequence[str]) -> list[str]:
+        own = [title for title in sets if title in there]
+        cells = [f"{label}, {len(own)} of {len(sets)} sets"]
         if not own:
             return [*cells, *[MISSING] * (3 + len(results))]
         for systems in zip(*map(TASK_SYSTEMS.__getitem__, own), strict=True):
@@ -81,12 +80,13 @@ def paragram_table(results: Sequence[Results]) -> str:
         return cells
 
     rows = []
-    for year, titles in groupby(SEMEVAL_SETS, key=lambda title: title.split()[0]):
-        sets = list(titles)
+    # The 20 sets of SemEval have a mean for each year; those of SICK and Twitter follow.
+    for year, group in groupby(titles[:20], key=lambda title: title.split()[0]):
+        sets = list(group)
         rows += [*map(line, sets), mean(f"{year} mean", sets)]
-    rows += [*map(line, PARAGRAM_SETS[20:]), mean("Mean", PARAGRAM_SETS)]
+    rows += [*map(line, titles[20:]), mean("Mean", titles)]
     table = markdown_table(["Pearson x 100", "50 %", "75 %", "best", *(each.model for each in results)], rows)
-    return _with_missing(table, [title for title in PARAGRAM_SETS if title not in there])
+    return _with_missing(table, [title for title in titles if title not in there])
 
 
 def sent2vec_table(results: Sequence[Results]) -> str:

@@ -49,7 +49,8 @@ DECODINGS = (
     "sample,top_p=0.9",
     "sample",
 )
-# Settings that `decoding` does not take: `compare` names the former, and the latter are the same for all decodings.
+# Settings that `decoding` does not take. Those of the first line are given for each decoding in `compare`; those of
+# the second line are the same for all decodings.
 COMPARED = (
     *("groups", "diversity", "sample", "temperature", "top_p"),
     *("order", "max_mutual_overlap", "has_template", "trees", "keep_copies"),

@@ -138,7 +138,7 @@ def count_templates(text: TrainingPairs) -> dict[str, int]:
             "the options that select them"
         )
     order = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
-    # The limit leaves out rare templates, of which long sentences have ever more: their trees may have any shape.
+    # Rare templates are left out: the trees of long sentences may have any shape, so large corpora have ever more.
     return dict(order[:100_000])
 
 

@@ -127,7 +127,10 @@ def _plain(word: str) -> bool:
 
 
 def _misspelled(word: str, draw: Callable[[], float]) -> str:
-    """Swap, drop or double a letter after the first; double it if swapping would change nothing."""
+    """Return a word with one letter after the first one swapped with the next, dropped or doubled.
+
+    The letter is doubled if swapping would change nothing.
+    """
     place, kind = 1 + int(draw() * (len(word) - 2)), int(draw() * 3)
     first, second = word[place], word[place + 1]
     if kind == 0 and first != second:

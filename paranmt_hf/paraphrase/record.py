@@ -60,11 +60,11 @@ class TrainingCourse:
 class ControlFigures:
     """How far templates control paraphrases, measured on held-out sentences and the most frequent templates.
 
-    Shares are in [0, 1]. The shares of `template_match` to `other_found` are None if the parser is not installed.
+    Shares are in [0, 1]. The last four need the parser of the training; they are None if it is not installed.
     """
 
     paraphrases: int  # Number of most probable paraphrases, one for each sentence and template
-    distinct: float  # Share of these paraphrases that differ from the others of their sentence, copies counted once
+    distinct: float  # Share that is left if equal paraphrases of a sentence count once
     template_match: float | None = None  # Share of these paraphrases that have the requested template
     # The same share among requests for another template than that of the sentence; None if there is no such request
     other_template_match: float | None = None

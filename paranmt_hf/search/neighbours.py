@@ -74,13 +74,19 @@ class Neighbours:
         if many.any():
             scores, places = similarities[many].topk(top, dim=1)
             self._merge(rows[many], scores, items[places])
-        # The rows with at most `top` candidates are numbered again from 0.
+        # The rows with at most `top` candidates are numbered again from 0. Their candidates are arranged in a matrix
+        # [row, rank], which `LOWEST` and `NOBODY` fill up.
         few = (counts > 0) & ~many
-        number = few.cumsum(0) - 1
         chosen = few[row]
         row, column = row[chosen], column[chosen]
-        if len(row):
-            self._merge(rows[few], *_padded(similarities[row, column], items[column], number[row], counts[few]))
+        if not len(row):
+            return
+        number, counts = (few.cumsum(0) - 1)[row], counts[few]
+        rank = torch.arange(len(row)) - (counts.cumsum(0) - counts)[number]
+        scores = torch.full((len(counts), int(counts.max())), LOWEST)
+        found = torch.full(scores.shape, NOBODY, dtype=torch.int32)
+        scores[number, rank], found[number, rank] = similarities[row, column], items[column]
+        self._merge(rows[few], scores, found)
 
     def _merge(self, rows: torch.Tensor, scores: torch.Tensor, items: torch.Tensor) -> None:
         """Replace the neighbours of rows by the most similar of their neighbours and candidates [row, candidate]."""
@@ -144,28 +150,6 @@ def _marked(
         return first, second
     row, order = second.sort(stable=True)
     return row, first[order]
-
-
-def _padded(
-    similarities: torch.Tensor, items: torch.Tensor, row: torch.Tensor, counts: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Arrange candidates in a matrix with a row for each row, padded with `LOWEST` and `NOBODY`.
-
-    Args:
-        similarities: Similarity of each candidate [candidate].
-        items: Item of each candidate [candidate].
-        row: Row of each candidate [candidate], ascending.
-        counts: Number of candidates of each row [row].
-
-    Returns:
-        Similarities and items, both [row, candidate of the row].
-    """
-    starts = counts.cumsum(0) - counts
-    column = torch.arange(len(row)) - starts[row]
-    scores = torch.full((len(counts), int(counts.max())), LOWEST)
-    padded_items = torch.full(scores.shape, NOBODY, dtype=torch.int32)
-    scores[row, column], padded_items[row, column] = similarities, items
-    return scores, padded_items
 
 
 BLOCK = 8192  # Number of vectors of a block; the similarities of two blocks take 256 MB

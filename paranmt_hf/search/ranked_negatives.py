@@ -148,7 +148,7 @@ class ParaphraseGraph:
         theirs = np.bincount(left, weights=self._degrees[self._ends], minlength=count).astype(np.int64)
         self.most_related = self._degrees + theirs
 
-    def related(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    def related(self, first: np.ndarray, second: np.ndarray, *, at_once: int = 1 << 23) -> np.ndarray:
         """Mark pairs of sentences that may not be negatives of each other [question], bool.
 
         That is so if the two sentences are paired, are both paired with a third sentence, or are the same sentence.
@@ -156,13 +156,13 @@ class ParaphraseGraph:
         Args:
             first: First sentence of each question [question].
             second: Second sentence of each question [question].
+            at_once: About how many partners are looked up at once; the result does not depend on it.
         """
         found = self._paired(first, second)
         # Each partner of the sentence with fewer partners is looked up among the partners of the other sentence.
         swap = self._degrees[first] > self._degrees[second]
         fewer, other = np.where(swap, second, first), np.where(swap, first, second)
-        # About 8 million partners are looked up at once.
-        numbers = np.cumsum(self._degrees[fewer]) // (1 << 23)
+        numbers = np.cumsum(self._degrees[fewer]) // at_once
         for part in np.split(np.arange(len(first)), np.flatnonzero(np.diff(numbers)) + 1):
             counts = self._degrees[fewer[part]]
             partners, _ = expand(self._ends, self._starts[fewer[part]], counts)

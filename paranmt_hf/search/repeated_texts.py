@@ -89,7 +89,7 @@ class DedupConfig(Settings):
     probes: Annotated[Count, SEARCH, Advanced] = 8
 
 
-# Reads the texts that a method compares, by their numbers: 0 is the first text that no method before it dropped.
+# Returns the texts with some numbers; texts are numbered from 0, without those that earlier methods dropped.
 Read = Callable[[np.ndarray], pa.Array]
 
 
@@ -146,7 +146,11 @@ class Deduplication:
         """
         texts = self._stored(work / "stored")
         found: dict[Method, np.ndarray] = {}
-        compared = _with_letters(texts)
+        # A text without a letter or a digit is like none.
+        compared = np.empty(len(texts), bool)
+        for start, stop in spans(len(texts), BATCH):
+            column = texts.take(np.arange(start, stop)).cast(pa.string())
+            compared[start:stop] = pc.not_equal(plain(column), "").to_numpy(zero_copy_only=False)
         paths, folders = self._places(work)
         if "meaning" in paths and not paths["meaning"].exists():
             # If the encoder cannot be loaded, the command fails here, before texts are compared.
@@ -232,23 +236,18 @@ class Deduplication:
         Returns:
             The dropped rows with the rows that they are like, an array of type `DROPPED`.
         """
+        config, count = self.config, len(rows)
 
         def read(places: np.ndarray) -> pa.Array:
             return texts.take(rows[places]).cast(pa.string())
 
-        differences = Differences(read, language=self.config.language) if self._keeps_differing(method) else None
-        if method == "exact" or not len(rows):
-
-            def letters_of(places: np.ndarray) -> pa.Array:
-                return plain(read(places))
-
-            blocks = [hash_texts(letters_of(np.arange(*span))) for span in spans(len(rows), BATCH)]
-            repeats = first_equal(np.concatenate([np.empty(0, np.uint64), *blocks]), letters_of)
-            scores = np.ones(np.count_nonzero(repeats >= 0))
+        differences = Differences(read, language=config.language) if self._keeps_differing(method) else None
+        if method == "exact" or not count:
+            repeats, scores = _exact(read, count)
         elif method == "near":
-            repeats, scores = self._near(read, len(rows), folder, differences)
+            repeats, scores = _near(read, count, config, differences, folder)
         else:
-            repeats, scores = self._meaning(read, len(rows), folder, differences)
+            repeats, scores = _alike_in_meaning(read, count, config, differences, folder, self._loaded)
         later = np.flatnonzero(repeats >= 0)
         found = np.empty(len(later), DROPPED)
         found["row"] = rows[later]
@@ -256,95 +255,97 @@ class Deduplication:
         found["score"] = scores.clip(-1, 1)
         return found
 
-    def _near(
-        self, read: Read, count: int, folder: Path, differences: Differences | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Find texts with much the same word bigrams as an earlier one.
 
-        Args:
-            read: Reads texts by their numbers.
-            count: Number of texts.
-            folder: Work folder of the method.
-            differences: Finds texts that differ in a number, a name etc. and are not alike; None if they may be alike.
+# The earlier text that each text repeats, -1 for none [text]; and the similarities of the texts that repeat one
+# [repeating text].
+Repeats = tuple[np.ndarray, np.ndarray]
 
-        Returns:
-            The earlier text that each text repeats, -1 for none [text]; and the similarities of the texts that repeat
-            one [repeating text].
-        """
-        for path in folder.iterdir():
-            path.unlink()
-        search = NearDuplicateSearch(folder, self.config.similarity, self.config.language, differences=differences)
-        with closing(search):
-            with Progress("cut into words", count, unit="rows", least=QUIET_SECONDS) as progress:
-                for start, stop in spans(count, BATCH):
-                    search.add([read(np.arange(start, stop))])
-                    progress.advance_to(stop)
-            with Progress("compare words", unit="steps", least=QUIET_SECONDS) as progress:
-                repeats = search.repeats(progress)
-            later = np.flatnonzero(repeats >= 0)
-            return repeats, search.similarities(repeats[later], later)
 
-    def _meaning(
-        self, read: Read, count: int, folder: Path, differences: Differences | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Find texts with much the same vector as an earlier one; arguments and result are those of `_near`."""
+def _exact(read: Read, count: int) -> Repeats:
+    """Find the texts with the same letters and digits as an earlier one.
 
-        def encode(start: int, stop: int) -> np.ndarray:
-            return encoded(self._loaded, read(np.arange(start, stop)).to_pylist())
+    Args:
+        read: Reads texts by their numbers.
+        count: Number of texts.
+    """
 
-        vectors = write_encoded(folder, count, encode, "float16")
-        lists = self.config.lists
-        if lists is None:
-            # With few texts, each is compared with all others.
-            lists = 1 if count <= 10_000 else round(math.sqrt(count))
-        repeats = self._in_lists(vectors, min(lists, count), folder, differences)
+    def letters_of(places: np.ndarray) -> pa.Array:
+        return plain(read(places))
+
+    hashes = [np.empty(0, np.uint64)]
+    for start, stop in spans(count, BATCH):
+        hashes.append(hash_texts(letters_of(np.arange(start, stop))))
+    repeats = first_equal(np.concatenate(hashes), letters_of)
+    return repeats, np.ones(np.count_nonzero(repeats >= 0))
+
+
+def _near(read: Read, count: int, config: DedupConfig, differences: Differences | None, folder: Path) -> Repeats:
+    """Find the texts with much the same word bigrams as an earlier one.
+
+    Args:
+        read: Reads texts by their numbers.
+        count: Number of texts.
+        config: Smallest similarity, and the language.
+        differences: Finds texts that differ in a number, a name etc. and are not alike; None if they may be alike.
+        folder: Work folder of the method.
+    """
+    for path in folder.iterdir():
+        path.unlink()
+    with closing(NearDuplicateSearch(folder, config.similarity, config.language, differences=differences)) as search:
+        with Progress("cut into words", count, unit="rows", least=QUIET_SECONDS) as progress:
+            for start, stop in spans(count, BATCH):
+                search.add([read(np.arange(start, stop))])
+                progress.advance_to(stop)
+        with Progress("compare words", unit="steps", least=QUIET_SECONDS) as progress:
+            repeats = search.repeats(progress)
         later = np.flatnonzero(repeats >= 0)
-        cosines = np.empty(len(later))
-        for start, stop in spans(len(later), BATCH):
-            some = later[start:stop]
-            sides = [normalised(vectors.take(places)) for places in (repeats[some], some)]
-            cosines[start:stop] = np.einsum("pd,pd->p", *sides)
-        return repeats, cosines
+        return repeats, search.similarities(repeats[later], later)
 
-    def _in_lists(self, vectors: Vectors, count: int, folder: Path, differences: Differences | None) -> np.ndarray:
-        """Find the first earlier vector that is kept and like each vector [vector], -1 if the vector itself is kept.
 
-        Only vectors that meet in one of `count` lists are compared.
-        """
-        # Imports torch, which the help of the command does not need.
-        from paranmt_hf.search.inverted_index import SHARD, InvertedIndex, alike
+def _alike_in_meaning(
+    read: Read, count: int, config: DedupConfig, differences: Differences | None, folder: Path, encoder: Encoder
+) -> Repeats:
+    """Find the texts with much the same vector as an earlier one; other arguments are those of `_near`.
 
-        lists = InvertedIndex.make(vectors, count)
-        write_in_order(vectors, lists.order, folder / SORTED, "float16")
-        candidates = CandidateFiles(folder, len(vectors))
-        signatures = None if differences is None else differences.signatures(len(vectors))
-        found = alike(Vectors(folder / SORTED), lists, self.config.probes, self.config.cosine, FIRST, signatures)
+    Only vectors that meet in one of the lists are compared.
+    """
+    # Imports torch, which the help of the command does not need.
+    from paranmt_hf.search.inverted_index import SHARD, InvertedIndex, alike
 
-        def same_claims(earlier: np.ndarray, later: np.ndarray) -> np.ndarray:
-            if differences is None:
-                return np.ones(len(later), bool)
-            return ~differences.between(earlier, later)
+    def encode(start: int, stop: int) -> np.ndarray:
+        return encoded(encoder, read(np.arange(start, stop)).to_pylist())
 
-        total = count * -(-len(vectors) // SHARD) + candidates.blocks
-        with Progress("compare", total, unit="steps", least=QUIET_SECONDS) as progress:
-            for earlier, later in found:
-                candidates.append(earlier, later)
-                progress.advance_to(progress.rows + 1)
-            return decide(candidates, len(vectors), same_claims, progress)
+    def same_claims(earlier: np.ndarray, later: np.ndarray) -> np.ndarray:
+        if differences is None:
+            return np.ones(len(later), bool)
+        return ~differences.between(earlier, later)
+
+    vectors = write_encoded(folder, count, encode, "float16")
+    # With few texts, each is compared with all others.
+    default = 1 if count <= 10_000 else round(math.sqrt(count))
+    lists = InvertedIndex.make(vectors, min(config.lists or default, count))
+    write_in_order(vectors, lists.order, folder / SORTED, "float16")
+    candidates = CandidateFiles(folder, count)
+    signatures = None if differences is None else differences.signatures(count)
+    found = alike(Vectors(folder / SORTED), lists, config.probes, config.cosine, FIRST, signatures)
+    total = len(lists) * -(-count // SHARD) + candidates.blocks
+    with Progress("compare", total, unit="steps", least=QUIET_SECONDS) as progress:
+        for earlier, later in found:
+            candidates.append(earlier, later)
+            progress.advance_to(progress.rows + 1)
+        repeats = decide(candidates, count, same_claims, progress)
+    later = np.flatnonzero(repeats >= 0)
+    cosines = np.empty(len(later))
+    for start, stop in spans(len(later), BATCH):
+        some = later[start:stop]
+        sides = [normalised(vectors.take(places)) for places in (repeats[some], some)]
+        cosines[start:stop] = np.einsum("pd,pd->p", *sides)
+    return repeats, cosines
 
 
 def _checksum(values: object) -> str:
     """Return the SHA-256 of JSON values, in hexadecimal."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
-
-
-def _with_letters(texts: StoredSentences) -> np.ndarray:
-    """Mark the texts that have a letter or a digit [row], bool."""
-    found = np.empty(len(texts), bool)
-    for start, stop in spans(len(texts), BATCH):
-        column = texts.take(np.arange(start, stop)).cast(pa.string())
-        found[start:stop] = pc.not_equal(plain(column), "").to_numpy(zero_copy_only=False)
-    return found
 
 
 def write_dropped(path: Path, texts: StoredSentences, found: dict[Method, np.ndarray], checksum: str) -> None:

@@ -107,7 +107,7 @@ HEADER_BYTES = 128  # Length of the header of an npy file
 
 
 class Vectors:
-    """Vectors [row, dimension] in a memory-mapped npy file; methods return them in float32.
+    """A memory-mapped npy file of vectors [row, dimension], which methods return in float32.
 
     A vector has length 1, or is all zeros for a sentence without a word that the encoder knows.
     """

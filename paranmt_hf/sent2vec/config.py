@@ -44,10 +44,10 @@ class Sent2VecConfig(Settings):
         dropped_ngrams: K: number of n-grams of each sentence that are left out at random (section 2.4, table 5).
         buckets: Number of buckets that n-grams are hashed into; only those that occur get a vector.
         min_ngram_count: Buckets that occur less often get no vector (not in the paper).
-        context: What a target is predicted from: the average of the rest of its sentence (equations 2 and 3; `paper`);
-            of these and a trained row in the place of the target (`placeholder`); or, as the authors' program does, of
-            the n-grams over that place too (`program`). With `cbow` of words alone, of the words around it: the CBOW
-            that the paper compares with (section 2.3).
+        context: What a target is predicted from. `paper`: the average of the rest of its sentence (equations 2 and 3);
+            `placeholder`: this and a trained row in the place of the target; `program`: these and the n-grams with
+            that row, as in the authors' program; `cbow`, for words alone: the words around the target, the CBOW that
+            the paper compares with (section 2.3).
         cut: How text is cut: lower-cased words as WORD reads them, or at blanks alone, for text that is tokenised.
         seed: Seed of the initial weights, targets, negatives and dropped n-grams.
         threads: Number of threads that train at once without locks; with more than one, equal runs differ a little.

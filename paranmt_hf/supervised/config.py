@@ -47,11 +47,12 @@ class SuperviseConfig(Settings):
         optimizer: How steps are made; by default adam, SICK-E adagrad.
         learning_rate: Rate of the steps; by default 0.001 with adam, 0.05 with adagrad.
         freeze_words: Leave word embeddings as they are, and train the other weights (footnote 16).
-        lambda_s: Half of it weighs the squared norm of the parameters of the head, biases included.
-        lambda_c: Half of it weighs compositional parameters (those of the encoder that are not tables; way `fixed`: of
-            the projection): their squared norm, way `regularised` their squared distance from the encoder's.
-        lambda_w: Half of it weighs the squared distance of the tables from their initial values; by default 1e-5, SST
-            1e-6, way `initialised` 0.
+        lambda_s: Penalty of the head: half of it times the squared norm of its parameters, biases included.
+        lambda_c: Penalty of the compositional parameters, which are those of the encoder except tables, or with way
+            `fixed` those of the projection: half of it times their squared norm, or with way `regularised` their
+            squared distance from the values they start from.
+        lambda_w: Penalty of the tables: half of it times their squared distance from their initial values; by default
+            1e-5, SST 1e-6, ways `initialised` and `fixed` 0.
         seed: Seed of random weights and of the order of the items.
     """
 

@@ -1,4 +1,4 @@
-"""Publishing encoders: folder, record, results and published files must belong to one model."""
+"""Publish encoders; folder, record, results and published files must belong to the same model."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 RESULTS_FILE = ".eval_results/sts.yaml"
-# Files of an encoder besides those of its modules.
+# Files of a published encoder besides those of its modules.
 _OF_MODELS = {
     "modules.json",
     "config_sentence_transformers.json",
@@ -58,6 +58,7 @@ def belongs_to_an_encoder(path: str) -> bool:
 
 
 def _is_model_file(path: str) -> bool:
+    """Whether a file belongs to a published encoder; its code and results do not count here."""
     return path in _OF_MODELS or bool(MODULE_FILES.fullmatch(path))
 
 
@@ -70,7 +71,16 @@ def _plan(
     own_values: Callable[[Any, Path], dict[str, Any]],
     wanted: Sequence[str],
 ) -> PublishPlan:
-    """Check the folder of an encoder, and say what is published of it; see `encoder_kind`."""
+    """Check the folder of an encoder, and plan its publication; other arguments as in `encoder_kind`.
+
+    Args:
+        folder: The folder.
+        about: Information by its authors.
+        results: Results on STS, or files of them.
+        kind: The record of such encoders.
+        own_values: Values of the card.
+        wanted: Fields of `about` without which the card lacks something.
+    """
     from paranmt_hf.encoders.loading import load
 
     record: Any = kind.read(folder)
@@ -114,7 +124,16 @@ def _plan(
 
 
 def _verify(folder: Path, encoder: SentenceEncoder, staged: Path) -> None:
-    """Reject an encoder, loaded from a folder, if the files that are published of it make another one."""
+    """Check that the files to publish make the same encoder as the folder.
+
+    Args:
+        folder: Folder of the encoder.
+        encoder: The encoder that was loaded from it.
+        staged: Folder of the files to publish.
+
+    Raises:
+        InputError: They give other vectors, or the calibration is also of files that are not published.
+    """
     from paranmt_hf.encoders.loading import load
 
     if encoder.calibration is not None and files_checksum(staged) != files_checksum(folder):
@@ -124,7 +143,7 @@ def _verify(folder: Path, encoder: SentenceEncoder, staged: Path) -> None:
             path=folder,
         )
     probe = ["A man is playing a guitar.", "Isn't it 3.5 km to the town?", ""]
-    # Links to files that were checked where they are.
+    # The staged files are links to files of the folder, which were checked when it was loaded.
     vectors = load(Model(folder.name, staged, ""), device="cpu").encode(probe, show_progress_bar=False)
     expected = encoder.encode(probe, show_progress_bar=False)
     if not np.array_equal(vectors, expected) or not np.isfinite(vectors).all():
@@ -135,16 +154,16 @@ def _verify(folder: Path, encoder: SentenceEncoder, staged: Path) -> None:
 
 
 def rewrite_card(folder: Path, name: str) -> None:
-    """Write the card of an encoder again, unless it is of another origin."""
+    """Write the card of an encoder again, if this package wrote it."""
     kind = kind_of(folder)
     if kind is not None and kind.rewrite_card is not None:
         kind.rewrite_card(folder, name)
 
 
 def encoder_files(folder: Path) -> dict[str, Content]:
-    """The files of an encoder to publish, with the code that it needs without this package.
+    """Return the files of an encoder to publish, by their paths, with the code that it needs without this package.
 
-    The code is that of this version, which has loaded the model, and not that in the folder.
+    The code is that of this version, which has loaded the model, not the code in the folder.
     """
     files: dict[str, Content] = {path: folder / path for path in files_of(folder) if _is_model_file(path)}
     kinds = [entry["type"] for entry in json.loads((folder / "modules.json").read_text(encoding="utf8"))]
@@ -154,9 +173,17 @@ def encoder_files(folder: Path) -> dict[str, Content]:
 
 
 def results_of_weights(results: Sequence[Any], folder: Path) -> list[Results]:
-    """Select the last STS results of an encoder's weights among some results, or files of them.
+    """Select the results on STS that were measured with the weights in a folder.
 
-    Those of copies stored in other precisions follow.
+    Args:
+        results: Results, or files of them; of several for the same weights the last ones count.
+        folder: Folder of the encoder.
+
+    Returns:
+        The results of the encoder, then those of copies stored in other precisions.
+
+    Raises:
+        InputError: There are none of these weights.
     """
     weights = weights_checksum(folder)
     matching = [each for each in all_results(results) if each.weights == weights and each.kind == "sts"]

@@ -165,6 +165,7 @@ def advise(error: BaseException, advice: str) -> str:
 
 
 def _error_number(error: BaseException) -> int | None:
+    """Return the number of the system's error, as in `errno`; None if the error has none."""
     # Libraries written in Rust give the number of the system's error only in the message.
     found = re.search(r"(?:\(os error |Os \{ code: )(\d+)", str(error))
     return int(found[1]) if found else getattr(error, "errno", None)

@@ -148,6 +148,7 @@ def as_json(values: object) -> Identity:
 
 
 def _plain(values: object) -> object:
+    """Convert dataclasses and mappings, also nested ones, to dictionaries and lists, without unrecorded fields."""
     if dataclasses.is_dataclass(values):
         kind = type(values)
         fields = [field for field in dataclasses.fields(values) if is_recorded(kind, field.name)]
@@ -165,6 +166,7 @@ def describe_differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) ->
 
 
 def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """List the differences of two nested identities; `prefix` is the path to them, such as `settings.`."""
     differences = []
     for name in dict.fromkeys([*found, *wanted]):
         old, new = found.get(name), wanted.get(name)

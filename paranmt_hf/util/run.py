@@ -180,6 +180,7 @@ def _made(work: Path, out: Path, kind: type[Record]) -> Path:
 
 
 def _make(out: Path, work: Path, kind: type[R], make: Callable[[Path, Path], R], *, keep_result: bool) -> R:
+    """Make a result in its work folder, and rename it to `out`."""
     if not keep_result:
         shutil.rmtree(work / RESULT, ignore_errors=True)
     made = _made(work, out, kind)
@@ -278,6 +279,7 @@ def find(out: Path, identity: Identity, kind: type[R], read: Callable[[Path], R]
 
 
 def _read(out: Path, kind: type[Record], read: Callable[[Path], R], option: str = "out") -> R:
+    """Read a finished result; reject files that this command did not make, and name another path in errors."""
     if not kind.path(out).exists():
         raise InputError(
             f"{out} exists and was not made by this command; it was left as it is; {ANOTHER}", option=option, path=out

@@ -110,6 +110,7 @@ def option_words(given: Any, usual: Any = None) -> list[str]:  # noqa: ANN401 - 
 
 
 def _word(value: object) -> str:
+    """Format the value of a setting as it is typed."""
     if value is True:
         return "true"
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -108,6 +108,7 @@ def is_known(kind: Annotation) -> bool:
 
 
 def _read_mapping(inner: Sequence[Annotation], value: Json, name: str, text: bool) -> dict[str, Any]:
+    """Convert a mapping, or as text `NAME=VALUE,...`, and each of its values."""
     if text and isinstance(value, str):
         value = named_values(value) or value
     if not isinstance(value, Mapping):
@@ -135,6 +136,7 @@ def named_values(text: str) -> dict[str, str] | None:
 def _read_items(
     origin: Annotation, inner: Sequence[Annotation], value: Json, name: str, text: bool, within: Range
 ) -> list[Any] | tuple[Any, ...]:
+    """Convert a list or tuple and each of its values; as text, a single value becomes a list of one."""
     if text and not isinstance(value, list | tuple):
         value = [value]
     if not isinstance(value, list | tuple):
@@ -174,6 +176,7 @@ def _below(name: str, key: str) -> str:
 
 
 def _read_plain(kind: Annotation, value: Json, name: str, text: bool, within: Range) -> Any:  # noqa: ANN401
+    """Convert a value to a type of `PLAIN`, and check its range; for other types return it as it is."""
     if kind not in PLAIN:
         return value
     found = value

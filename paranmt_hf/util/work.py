@@ -24,7 +24,7 @@ from paranmt_hf.util.records import Identity, as_json, describe_differences, rea
 # A function that returns whether a work folder holds work that took long.
 Holds = Callable[[Path], bool]
 LOCK, STATE, RESULT = "lock", "run.json", "result"  # Names in a work folder; the result is made under the last one
-SETTINGS = "settings.json"  # Settings of a work folder parts of which other settings may use, see `continue_with`
+SETTINGS = "settings.json"  # File with the settings of a work folder that `continue_with` prepared
 CLEARED = {"identity": {"cleared": True}}  # Entry of the state of a work folder that is being emptied
 # Windows cannot rename a folder with an open file in it, such as the lock.
 RENAMES_OPEN = os.name == "posix"
@@ -126,6 +126,7 @@ def _is_unused(work: Path) -> bool:
 
 
 def _other_settings(work: Path, found: Identity, wanted: Identity) -> OtherSettingsError:
+    """Return the error about unfinished work with other settings."""
     return OtherSettingsError(
         f"{work} holds unfinished work with other settings: {describe_differences(found, wanted)}; give the same "
         "settings to continue, or delete that folder",
@@ -136,7 +137,7 @@ def _other_settings(work: Path, found: Identity, wanted: Identity) -> OtherSetti
 def _begin(work: Path, known: dict[str, Any] | None, state: dict[str, Any]) -> None:
     """Write the state of a locked folder, and first remove what other work left there."""
     if known is not None:
-        # If a kill interrupts `clear`, half of the other work is left, which this state makes nobody continue.
+        # This state prevents that a later run continues the other work if a kill interrupts `clear`.
         _write_state(work, {**state, **CLEARED})
         clear(work)
     _write_state(work, state)
@@ -183,7 +184,7 @@ def continue_with(work: Path, identity: object, *, keep: Collection[str], holds:
     if found != wanted:
         if holds(work):
             raise _other_settings(work, found, wanted)
-        # If a kill interrupts `clear`, a part of the work is left, which these settings make nobody continue.
+        # These settings prevent that a later run continues a part of the work if a kill interrupts `clear`.
         write_bytes(path, json.dumps(CLEARED).encode())
         clear(work, {RESULT, SETTINGS, *keep})
     write_bytes(path, json.dumps(wanted).encode())

@@ -2,7 +2,6 @@
 
 import json
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -12,22 +11,8 @@ from paranmt_hf.lexicon import lexicon as lexicon_module
 from paranmt_hf.lexicon.lexicon import LexiconConfig
 from paranmt_hf.lexicon.word_similarity import evaluate_lexicon
 from tests.cli.commands import fails
-from tests.lexicon.toys import Oracle, random_pairs, table
+from tests.lexicon.toys import Oracle, random_pairs, table, write_corpus
 from tests.refused import refused
-
-
-def write_corpus(path, pairs, scores=None, lengths=None):
-    """Pairs with the columns that decide whether they count."""
-    columns = {
-        "para_score": pa.array(scores or [0.9] * len(pairs), pa.float32()),
-        "reference_length": [length for length, _ in lengths or [(5, 5)] * len(pairs)],
-        "translation_length": [length for _, length in lengths or [(5, 5)] * len(pairs)],
-    }
-    whole = table(pairs)
-    for name, column in columns.items():
-        whole = whole.append_column(name, pa.chunked_array([column]))
-    pq.write_table(whole, path)
-    return path
 
 
 def files_of(folder):

@@ -7,18 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf import InputError, Lexicon
-from paranmt_hf.corpus.reading.phrases import read_word_scores
-from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.lexicon import pmi
-from paranmt_hf.lexicon.lexicon import LexiconConfig, LexiconSettings, WordParaphrase, write_lexicon
-from paranmt_hf.lexicon.word_similarity import (
-    WordPair,
-    WordSimilarity,
-    evaluate_word_scores,
-    in_both_orders,
-    read_word_pairs,
-)
-from tests.lexicon.toys import Oracle, random_pairs, table
+from paranmt_hf.lexicon.lexicon import LexiconConfig
+from paranmt_hf.lexicon.word_similarity import evaluate_lexicon
+from tests.lexicon.toys import Oracle, random_pairs, write_corpus
 from tests.refused import refused
 
 ANIMALS = [("big dog", "large dog"), ("big cat", "large cat"), ("a dog", "the dog"), ("a cat", "the cat")]
@@ -26,12 +18,7 @@ ANIMALS = [("big dog", "large dog"), ("big cat", "large cat"), ("a dog", "the do
 
 def make(folder, pairs, **settings):
     folder.mkdir()
-    out = folder / "out"
-    out.mkdir()
-    config = LexiconConfig(**settings)
-    settings = LexiconSettings({}, config.words, config.min_count)
-    write_lexicon(iter([table(pairs)]), folder, out, config, settings).write(out)
-    return Lexicon.from_pretrained(out)
+    return Lexicon.build(write_corpus(folder / "c.parquet", pairs), folder / "out", config=LexiconConfig(**settings))
 
 
 def rows_of(lexicon):
@@ -59,7 +46,8 @@ def test_pmi_by_hand(animals):
 def test_words_next_to_each_other_are_no_paraphrases(tmp_path):
     lexicon = make(tmp_path / "x", [("hong kong", "hong kong"), ("a", "b"), ("c", "d"), ("e", "f")])
     (found,) = lexicon.nearest("hong", min_count=1)
-    assert found == WordParaphrase("kong", 2, pytest.approx(math.log(4)), pytest.approx(0, abs=1e-6))
+    assert (found.word, found.count, found.pmi) == ("kong", 2, pytest.approx(math.log(4)))
+    assert found.adjusted_pmi == pytest.approx(0, abs=1e-6)
 
 
 def test_rows_equal_brute_force(tmp_path):
@@ -103,12 +91,15 @@ def test_nearest_equals_a_sort_of_all_rows(tmp_path):
 
 def test_pairs_are_looked_up(animals):
     pairs = [("big", "large"), ("large", "big"), ("big", "the"), ("big", "nowhere"), ("dog", "big")]
-    four = pytest.approx(math.log(4))
-    assert animals.lookup(pairs) == {
-        ("big", "large"): WordParaphrase("large", 2, four, four),
-        ("large", "big"): WordParaphrase("big", 2, four, four),
-        ("dog", "big"): WordParaphrase("big", 1, pytest.approx(0, abs=1e-7), pytest.approx(0, abs=1e-7)),
+    found = animals.lookup(pairs)
+    assert {pair: (row.word, row.count) for pair, row in found.items()} == {
+        ("big", "large"): ("large", 2),
+        ("large", "big"): ("big", 2),
+        ("dog", "big"): ("big", 1),
     }
+    for pair, row in found.items():
+        expected = 0 if pair == ("dog", "big") else math.log(4)
+        assert (row.pmi, row.adjusted_pmi) == pytest.approx((expected, expected), abs=1e-7)
     assert animals.lookup([]) == {}
 
 
@@ -124,7 +115,7 @@ def test_nothing_is_left(tmp_path):
     with refused():
         make(tmp_path / "x", ANIMALS, min_count=3)
     # A command with another option starts again.
-    assert not list((tmp_path / "x").iterdir())
+    assert Lexicon.build(tmp_path / "x" / "c.parquet", tmp_path / "x" / "out").record.word_pairs
 
 
 def test_words_that_cannot_be_looked_up(animals):
@@ -150,54 +141,61 @@ def test_damaged(tmp_path, animals):
         Lexicon.from_pretrained(tmp_path)
 
 
-PAIRS = [WordPair("old", "new", 1.5), WordPair("smart", "clever", 9.0), WordPair("hard", "difficult", 8.5)]
+JUDGED = "word1\tword2\tPOS\tSimLex999\tSD\r\nBig\tlarge\tA\t9\t0.4\r\na\tthe\tA\t8.5\t0.1\r\ndog\tcat\tN\t1.5\t0\r\n"
 
 
-def test_both_layouts_of_simlex(tmp_path):
-    plain, published = tmp_path / "plain.txt", tmp_path / "SimLex-999.txt"
-    plain.write_text("old\tnew\t1.5\nSmart\tclever\t9\nhard\tdifficult\t8.5\n")
-    published.write_text(
-        "word1\tword2\tPOS\tSimLex999\tSD(SimLex)\r\n"
-        "old\tnew\tA\t1.5\t0.4\r\nsmart\tclever\tA\t9\t0.1\r\nhard\tdifficult\tA\t8.5\t0.1\r\n"
-    )
-    assert read_word_pairs(plain) == read_word_pairs(published) == PAIRS
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("SimLex-999.txt", JUDGED),
+        ("plain.txt", "big\tlarge\t9\nA\tthe\t8.5\ndog\tcat\t1.5\n"),
+        # The names of WordSim-353's combined.csv.
+        ("combined.csv", "Word 1,Word 2,Human (mean)\nbig,Large,9\na,the,8.5\ndog,cat,1.5\n"),
+    ],
+)
+def test_layouts_of_judgements(tmp_path, animals, name, text):
+    (tmp_path / name).write_text(text)
+    for found in evaluate_lexicon(animals, simlex=tmp_path / name).results:
+        # Two pairs of equal scores, and one that is in no pair of sentences: ranks 2.5, 2.5, 1 against 3, 2, 1.
+        assert (found.pairs, found.seen, found.spearman) == (3, 2, pytest.approx(0.75**0.5))
 
 
 @pytest.mark.parametrize(
     "text", ["a\tb\t1\nc\td\n", "a\tb\n", "a\t\t1\n", "a\tb\thigh\n", "word1\tword2\tSimLex999\n", "word\n", ""]
 )
-def test_malformed_judgements(tmp_path, text):
+def test_malformed_judgements(tmp_path, animals, text):
     (tmp_path / "pairs.txt").write_text(text)
     with pytest.raises(InputError) as caught:
-        read_word_pairs(tmp_path / "pairs.txt")
+        evaluate_lexicon(animals, simlex=tmp_path / "pairs.txt")
     assert "pairs.txt" in str(caught.value)
 
 
-def test_judgements_in_a_table_of_another_format(tmp_path):
-    """The names of WordSim-353's combined.csv."""
-    (tmp_path / "combined.csv").write_text("Word 1,Word 2,Human (mean)\nlove,sex,6.77\nTiger,cat,7.35\n")
-    assert read_word_pairs(tmp_path / "combined.csv") == [
-        WordPair("love", "sex", 6.77),
-        WordPair("tiger", "cat", 7.35),
-    ]
-
-
-def test_an_unseen_pair_is_0_and_both_orders_are_averaged():
-    scores = {("smart", "clever"): 3.0, ("clever", "smart"): 1.0, ("difficult", "hard"): 1.5}
-    found = evaluate_word_scores(PAIRS, scores, "mine")
-    assert found == WordSimilarity("mine", 3, 2, pytest.approx(spearman([0, 2, 1.5], [1.5, 9, 8.5])))
-    assert found.spearman == pytest.approx(1)
-    # Below 0 is below an unseen pair.
-    low = evaluate_word_scores(PAIRS, {("smart", "clever"): 1.0, ("hard", "difficult"): -1.0}, "low")
-    assert low.spearman == pytest.approx(0.5)
-    with refused():
-        evaluate_word_scores(PAIRS, {("a", "b"): 1.0}, "mine")
+@pytest.mark.parametrize(
+    ("scores", "seen", "spearman"),
+    [
+        # The mean of 3 and 1, 1.5, and 0.
+        ({"big ||| large": 3, "large ||| big": 1, "the ||| a": 1.5}, 2, 1),
+        # Below 0 is below an unseen pair.
+        ({"big ||| large": 1, "a ||| the": -1}, 2, 0.5),
+        ({"one ||| two": 1}, 0, None),
+    ],
+)
+def test_scores_of_ppdb(tmp_path, animals, scores, seen, spearman):
+    """An unseen pair is 0, and both orders are averaged."""
+    (tmp_path / "simlex.txt").write_text(JUDGED)
+    lines = [f"[JJ] ||| {pair} ||| PPDB2.0Score={score} ||| 0-0 ||| Equivalence\n" for pair, score in scores.items()]
+    (tmp_path / "ppdb").write_text("".join(lines))
+    if not seen:
+        with refused():
+            evaluate_lexicon(animals, simlex=tmp_path / "simlex.txt", ppdb=tmp_path / "ppdb")
+        return
+    found = evaluate_lexicon(animals, simlex=tmp_path / "simlex.txt", ppdb=tmp_path / "ppdb").results[0]
+    assert (found.name, found.seen, found.spearman) == ("PPDB (ppdb)", seen, pytest.approx(spearman))
 
 
 @pytest.mark.slow
-def test_real_files(shared_data):
-    pairs = read_word_pairs(shared_data / "lexical" / "EN-SIMLEX-999.txt")
-    assert len(pairs) == 999 and pairs[0] == WordPair("old", "new", 1.58)
-    scores, name = read_word_scores(shared_data / "lexical" / "ppdb-xl-lexical.txt", in_both_orders(pairs))
-    found = evaluate_word_scores(pairs, scores, name)
-    assert (found.seen, round(found.spearman, 3)) == (196, 0.523)
+def test_real_files(shared_data, tmp_path):
+    lexical = shared_data / "lexical"
+    lexicon = make(tmp_path / "x", [("old dog", "new cat")] * 2)
+    found = evaluate_lexicon(lexicon, simlex=lexical / "EN-SIMLEX-999.txt", ppdb=lexical / "ppdb-xl-lexical.txt")
+    assert (found.results[0].pairs, found.results[0].seen, round(found.results[0].spearman, 3)) == (999, 196, 0.523)

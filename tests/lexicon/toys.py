@@ -8,6 +8,7 @@ from collections import Counter
 from itertools import product
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from paranmt_hf.text.definitions import words
 
@@ -27,6 +28,20 @@ def random_pairs(count: int, *, seed: int = 1, vocabulary: int = 30) -> list[Pai
 def table(pairs: list[Pair]) -> pa.Table:
     references, translations = zip(*pairs, strict=True)
     return pa.table({"reference": references, "translation": translations})
+
+
+def write_corpus(path, pairs, scores=None, lengths=None):
+    """Pairs with the columns that decide whether they count."""
+    columns = {
+        "para_score": pa.array(scores or [0.9] * len(pairs), pa.float32()),
+        "reference_length": [length for length, _ in lengths or [(5, 5)] * len(pairs)],
+        "translation_length": [length for _, length in lengths or [(5, 5)] * len(pairs)],
+    }
+    whole = table(pairs)
+    for name, column in columns.items():
+        whole = whole.append_column(name, pa.chunked_array([column]))
+    pq.write_table(whole, path)
+    return path
 
 
 class Oracle:

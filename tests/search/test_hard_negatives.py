@@ -167,7 +167,8 @@ def test_the_graph_is_that_of_mega_batches():
         wanted = np.zeros((items.max() + 1,) * 2, bool)
         wanted[items[rows], items[columns]] = True
         first, second = np.indices(wanted.shape).reshape(2, -1)
-        np.testing.assert_array_equal(graph.related(first, second), wanted.ravel())
+        for at_once in (5, 1 << 23):
+            np.testing.assert_array_equal(graph.related(first, second, at_once=at_once), wanted.ravel())
         assert (wanted.sum(axis=1) <= graph.most_related).all()
 
     same()

@@ -244,6 +244,7 @@ def _revised(answer: Rating, former: Rating) -> Rating:
 
 
 def _in_words(answer: Rating) -> str:
+    """Describe a rating for an error."""
     if answer.skipped:
         return "skipped"
     note = ", a note" if answer.note else ""

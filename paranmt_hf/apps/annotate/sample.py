@@ -55,6 +55,7 @@ class ScoreRange:
 
 
 def _shown(bound: float | None) -> str:
+    """Format a bound of a range with at most four digits: `0.2`, `1.0`."""
     text = f"{bound:.4g}"
     return text if "." in text else f"{text}.0"
 
@@ -276,6 +277,7 @@ def _read_columns(files: Sequence[Path]) -> tuple[np.ndarray, np.ndarray, np.nda
 
 
 def _summary(part: ScoreRange, overlaps: np.ndarray) -> RangeSummary:
+    """Return a range of the score with statistics of its pairs, from their overlaps [row], NaN for unknown ones."""
     known = overlaps[~np.isnan(overlaps)].astype(np.float64)
     if not len(known):
         return RangeSummary(part.low, part.high, len(overlaps), None, None)

@@ -61,7 +61,7 @@ class Agreement:
 
     items: int  # Number of pairs of sentences that at least two people labelled
     same: float | None  # Mean share of equal labels, from 0 to 1; None if no two people have a pair in common
-    linear: float | None  # Mean kappa with linear weights, where it is defined; None if it is nowhere
+    linear: float | None  # Mean kappa with linear weights, where it is defined; None if it never is
     quadratic: float | None  # Mean kappa with quadratic weights, likewise
     # 95 % interval of `quadratic`: percentiles over resampled pairs of sentences; None if it was not computed
     interval: tuple[float, float] | None
@@ -214,6 +214,7 @@ class AnnotationTable:
         return "\n\n".join([*parts, *self._agreement_parts()])
 
     def _label_table(self, counts: Sequence[LabelCounts]) -> str:
+        """Format a table of the counts of labels in each range."""
         header = ["range", "pairs", "overlap", "paraphrase 1", "2", "3", "fluency 1", "2", "3"]
         rows = []
         for part, found in zip(self.ranges, counts, strict=True):
@@ -229,6 +230,7 @@ class AnnotationTable:
         return markdown_table(header, rows)
 
     def _agreement_parts(self) -> list[str]:
+        """Return the paragraphs and tables about agreement."""
         names = list(self.each)
         if not self.agreement:
             return ["agreement needs two annotators"]

@@ -91,6 +91,7 @@ class View:
 
 
 def _number(name: str, value: str) -> float:
+    """Return a URL parameter as a finite number."""
     try:
         number = float(value)
     except ValueError:

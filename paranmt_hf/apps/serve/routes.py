@@ -100,7 +100,7 @@ class ServeApp:
             Route("/metrics", self.metrics),
         ]
         self._known = {route.path for route in routes}
-        # `path` is there because names of models may contain slashes.
+        # The name is a `path` because names of models may contain slashes.
         routes.append(Route(f"{MODELS}/{{name:path}}", self.model))
         refused = dict.fromkeys((InputError, HTTPException, ClientDisconnect, Exception), _refuse)
         self._routes = Starlette(routes=routes, exception_handlers=refused)
@@ -280,6 +280,7 @@ class ServeApp:
         return [sentence[: limits.characters] for sentence in sentences] if cut else sentences
 
     def _dimensions(self, values: dict[str, Any]) -> int | None:
+        """Return how many dimensions a request asks for; None for all."""
         given, largest = values.get("dimensions"), self._vectors.dimension
         if given is not None and not (type(given) is int and 1 <= given <= largest):
             raise InputError(f"dimensions must be from 1 to {largest}, was {brief(given)}", option="dimensions")
@@ -338,6 +339,7 @@ def _json(values: object, status: int = 200, headers: dict[str, str] | None = No
 
 
 def _flag(values: dict[str, Any], name: str, default: bool) -> bool:
+    """Return a boolean value of a request, or the default if it is missing."""
     given = values.get(name)
     if given is not None and not isinstance(given, bool):
         raise InputError(f"{name} must be true or false, was {brief(given)}", option=name)

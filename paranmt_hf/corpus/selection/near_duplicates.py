@@ -94,7 +94,13 @@ class NearDuplicateSearch:
             return np.empty(0, np.int64)
         candidates = CandidateFiles(self._folder, len(self))
         progress.total = len(self._keys) + candidates.blocks
-        copies = self._copies()
+        # Of each document the first one with an equal set of shingles. With `differences`, documents with equal sets
+        # need not be alike: their numbers may be in another order.
+        copies = np.full(len(self), -1, np.int64)
+        if self._differences is None:
+            for earlier, later in sharing(self._keys[-1], 1, copies >= 0):
+                equal = self.similarities(earlier, later) == 1
+                copies[later[equal]] = earlier[equal]
         signatures = None if self._differences is None else self._differences.signatures(len(self))
         for keys in self._keys:
             for earlier, later in sharing(keys, FIRST, copies >= 0):
@@ -131,16 +137,6 @@ class NearDuplicateSearch:
         for file in self._keys:
             file.close()
         self._sets.close()
-
-    def _copies(self) -> np.ndarray:
-        """Return for each document [document] the first one with an equal set of shingles; -1 for none."""
-        copies = np.full(len(self), -1, np.int64)
-        # With `differences`, documents with equal sets need not be alike: their numbers may be in another order.
-        if self._differences is None:
-            for earlier, later in sharing(self._keys[-1], 1, copies >= 0):
-                equal = self.similarities(earlier, later) == 1
-                copies[later[equal]] = earlier[equal]
-        return copies
 
     def _alike(self, earlier: np.ndarray, later: np.ndarray) -> np.ndarray:
         """Mark the pairs of documents [pair] that are alike."""
