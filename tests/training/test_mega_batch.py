@@ -190,6 +190,10 @@ def test_mining_with_int8(monkeypatch):
     monkeypatch.setattr(mega_batch, "SLOTS", 4)
     assert (mine_negatives(vectors, keys, precision="int8") == wanted).mean() > 0.99
     np.testing.assert_array_equal(mine_negatives(vectors, keys), wanted)
+    # What float32 has the last word on is more often right.
+    monkeypatch.setattr(mega_batch, "rounding_errors", lambda *_: np.empty(0))
+    alone = (mine_negatives(vectors, keys, precision="int8") == wanted).mean()
+    assert 0.8 < alone < (found == wanted).mean()
     # Few sentences are compared in float32 anyway.
     few, keys = corpus(200, 64)
     np.testing.assert_array_equal(mine_negatives(few, keys, precision="int8"), mine_negatives(few, keys))
