@@ -110,7 +110,7 @@ class Candidates:
             self.notes[row] = self.notes[row] or note
 
 
-def select(
+def select_candidates(
     candidates: Candidates, config: ParaphraseConfig, *, scorer: Encoder | None = None, parser: Parser | None = None
 ) -> list[Paraphrased]:
     """Select the first `n` candidates of each request that are within all limits.
@@ -124,33 +124,42 @@ def select(
     Returns:
         The paraphrases of each request [request].
     """
-    left = candidates
     if not config.keep_copies:
-        left.keep(letters_of(left.sentences) != letters_of(left.texts), "nothing but the sentence itself")
+        candidates.keep(
+            letters_of(candidates.sentences) != letters_of(candidates.texts), "nothing but the sentence itself"
+        )
     if config.max_overlap is not None:
-        left.keep(overlaps(left.sentences, left.texts) <= config.max_overlap, "no paraphrase below the overlap")
+        candidates.keep(
+            overlaps(candidates.sentences, candidates.texts) <= config.max_overlap, "no paraphrase below the overlap"
+        )
     if config.has_template:
         assert parser is not None
-        left.keep(have_templates(parser, left.texts, left.templates), "no paraphrase with the template")
+        candidates.keep(
+            have_templates(parser, candidates.texts, candidates.templates), "no paraphrase with the template"
+        )
     if not config.chooses:
-        left.keep(left.ranks < config.n, "")
-    scores = np.full(len(left.texts), np.nan, np.float32)
-    if scorer is not None and left.texts:
-        distinct, rows = np.unique(left.sentences, return_inverse=True)
-        scores = cosines(np.asarray(scorer.encode(distinct.tolist()))[rows], np.asarray(scorer.encode(left.texts)))
+        candidates.keep(candidates.ranks < config.n, "")
+    scores = np.full(len(candidates.texts), np.nan, np.float32)
+    if scorer is not None and candidates.texts:
+        distinct, rows = np.unique(candidates.sentences, return_inverse=True)
+        scores = cosines(
+            np.asarray(scorer.encode(distinct.tolist()))[rows], np.asarray(scorer.encode(candidates.texts))
+        )
     if config.min_score is not None:
         good = scores >= config.min_score
-        left.keep(good, "no paraphrase above the score")
+        candidates.keep(good, "no paraphrase above the score")
         scores = scores[good]
-    found: list[list[Paraphrase]] = [[] for _ in left.notes]
-    each = zip(left.rows.tolist(), left.texts, left.templates, scores.tolist(), strict=True)
-    for row, text, template, score in each:
+    found: list[list[Paraphrase]] = [[] for _ in candidates.notes]
+    columns = (candidates.rows.tolist(), candidates.texts, candidates.templates, scores.tolist())
+    for row, text, template, score in zip(*columns, strict=True):
         found[row].append(Paraphrase(text, None if scorer is None else score, template))
     results = []
-    for own, note in zip(found, left.notes, strict=True):
+    for paraphrases, note in zip(found, candidates.notes, strict=True):
         if config.order == "score":
-            own.sort(key=by_score)
-        results.append(Paraphrased(apart(own, config.max_mutual_overlap, config.n), None if own else note))
+            paraphrases.sort(key=by_score)
+        results.append(
+            Paraphrased(apart(paraphrases, config.max_mutual_overlap, config.n), None if paraphrases else note)
+        )
     return results
 
 

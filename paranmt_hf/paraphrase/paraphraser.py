@@ -25,7 +25,7 @@ from paranmt_hf.paraphrase.candidates import (
     Request,
     apart,
     by_score,
-    select,
+    select_candidates,
 )
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.models import EncoderDecoder, read_models, torch_dtype
@@ -324,4 +324,4 @@ class Paraphraser(PushedFromFolder):
         """Select the paraphrases of each request from the ids of its candidates [request][candidate][piece]."""
         texts = self._generator.join(list(chain.from_iterable(found)))
         candidates = Candidates(requests, texts, list(map(len, found)))
-        return select(candidates, config, scorer=self._scorer, parser=self._syntax)
+        return select_candidates(candidates, config, scorer=self._scorer, parser=self._syntax)

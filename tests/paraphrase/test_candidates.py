@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from paranmt_hf import ParaphraseConfig, Paraphraser
-from paranmt_hf.paraphrase.candidates import Candidates, Request, overlaps, select
+from paranmt_hf.paraphrase.candidates import Candidates, Request, overlaps, select_candidates
 from tests.refused import refused
 
 
@@ -19,7 +19,7 @@ class _Lengths:
 def selected(sentence, beams, scorer=None, **settings):
     """What is selected among texts, the most probable first."""
     candidates = Candidates([Request(sentence)], beams, [len(beams)])
-    (found,) = select(candidates, ParaphraseConfig(**settings), scorer=scorer)
+    (found,) = select_candidates(candidates, ParaphraseConfig(**settings), scorer=scorer)
     return [each.text for each in found.paraphrases], found.note
 
 
