@@ -158,6 +158,7 @@ def _step(
     values = _values(command, options, where)
     written = [_path(text) for key in writes for text in _texts(values[key]) if text != str(PRINTED)]
     if command.changes_folder:
+        # The first option is the folder that the command changes, which is then the result.
         written.insert(0, _path(values[command.options[0].name]))
     result = writes[0] if writes else command.options[0].name
     acts = acts_of(command, values, [(result, path) for path in written], [Path.cwd(), out])
@@ -217,7 +218,8 @@ def _values(command: Command, options: dict[str, Any], where: str) -> dict[str, 
 
     The settings classes are created from them, only to reject settings that do not fit each other.
     """
-    if not isinstance(json := options.pop("json", None) if command.writes_json else None, str | None):
+    json = options.pop("json", None) if command.writes_json else None
+    if not isinstance(json, str | None):
         raise InputError("json must be one path", option="json")
     given = expanded(command, command.values_of(options, where))
     values = {option.name: given.get(option.name, option.default) for option in command.options}
@@ -260,8 +262,10 @@ def _run_steps(steps: Sequence[Step], dry_run: bool) -> Iterator[str]:
                 for act in step.acts if dry_run else ():
                     needs = f"; only with --allow {act.needs}" if act.needs else ""
                     yield f"  {act.description}{needs}"
-                pending |= {step.name} if state != THERE else set()
+                if state != THERE:
+                    pending.add(step.name)
             else:
+                # A result of other settings is refused by the command itself.
                 yield f"{step.name}: {step.command.name}"
                 yield from _run(step)
 

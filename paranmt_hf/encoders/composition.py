@@ -113,7 +113,7 @@ class Composition:
 
     @property
     def only_tables(self) -> bool:
-        """Whether all weights are in the tables. The engines train such encoders; the trainer trains all others."""
+        """Whether all weights are in the tables; engines can train such encoders (`training/fit.py`)."""
         return all(part.family.layers is None for part in self.parts)
 
 

@@ -201,8 +201,9 @@ class EncoderConfig(Settings):
     """Which encoder, how wide, and over which vocabulary (ParaNMT-50M, sections 4 and 5).
 
     Attributes:
-        model: word, trigram, lstm, blstm, projection, dan, rnn, irnn or plstm; added with + or next to each other with
-            a comma: word+trigram, word,trigram,lstm; word-trigram is word,trigram, paragram-phrase is word.
+        model: word, trigram, lstm, blstm, projection, dan, rnn, irnn or plstm; several are added with +
+            (word+trigram) or concatenated with a comma (word,trigram,lstm). word-trigram is word,trigram, and
+            paragram-phrase is word.
         dimension: Dimensions of each encoder's vector (section 5.2); 300 if not given, or those of `vectors`.
         word_dimension: Dimensions of the word embeddings of a model with other weights, such as an LSTM or a
             projection; `dimension` if not given.
@@ -218,8 +219,8 @@ class EncoderConfig(Settings):
         layers: Number of layers of a DAN over the average (arXiv:1511.08198, section 4.2).
         activation: Activation of a DAN or an RNN (arXiv:1511.08198, section 4.2).
         output_gate: Whether an LSTM with peepholes is with or without its output gate (arXiv:1511.08198, section 3).
-        init_std: Standard deviation of random embeddings; by default 0.05, or for words that `vectors` lack a tenth of
-            the standard deviation of `vectors`.
+        init_std: Standard deviation of random embeddings; by default 0.05. With `vectors`, the words that these lack
+            get a tenth of the standard deviation of `vectors` by default.
         vectors: Text file of word vectors to start from; its words are added to the vocabulary.
         init_from: Encoder folder or Hub id to continue from, instead of `vectors` and random weights.
     """

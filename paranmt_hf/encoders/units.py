@@ -1,4 +1,7 @@
-"""Count the units of columns of sentences (words, word n-grams, character trigrams), and look up their rows."""
+"""Count the words and character trigrams of columns of sentences, and look up the rows of units.
+
+Units are words, pieces of words, word n-grams and character trigrams; n-grams are not counted here.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,7 @@ class UnitCounter:
 def count_units(
     columns: Iterable[pa.Array | pa.ChunkedArray], kinds: Sequence[UnitKind]
 ) -> dict[UnitKind, Counter[str]]:
-    """Count how often each unit of some kinds occurs in a corpus, by kind."""
+    """Count how often each unit occurs in a corpus, by kind; the kinds are `word` and `trigram`."""
     tokenizer, counter = WordTokenizer(), UnitCounter(kinds)
     for column in columns:
         (table,) = tokenizer.tables(column)
@@ -292,7 +295,7 @@ class _UsualTrigrams:
         return self._rows[self._places(self._number_of[np.minimum(codes, BEYOND)])]
 
     def unusual(self, codes: np.ndarray) -> np.ndarray:
-        """Return the positions of trigrams of a text with another character, which the table lacks."""
+        """Return the positions at which trigrams begin that have an unusual character, and so are not in the table."""
         others = self._number_of[np.minimum(codes, BEYOND)] == 0
         return np.flatnonzero(others[:-2] | others[1:-1] | others[2:])
 

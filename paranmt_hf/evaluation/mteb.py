@@ -267,6 +267,7 @@ def _finished(folder: Path, task: AbsTask) -> TaskResult | None:
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is damaged ({' '.join(str(error).split())[:200]}); delete it", path=path) from None
     subsets = {str(entry["hf_subset"]) for _, entry in _entries(found)}
+    # A task without subsets of its own may have any.
     wanted = {str(subset) for subset in task.hf_subsets} or subsets
     now = (_revision(task), versions(["mteb"])["mteb"], wanted)
     if (found.dataset_revision, found.mteb_version, subsets) != now:

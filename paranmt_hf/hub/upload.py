@@ -30,7 +30,8 @@ class Target:
     kind: RepositoryKind  # What the repository holds
     private: bool = False  # Make a new repository private; an existing one is not changed
     revision: str = "main"  # The branch that gets the files
-    # Name of the version. None stands for the next of `v1`, `v2`, ... on the main branch, for no version on others
+    # Name of the version. None stands for the version that the commit already has, else on the main branch for the
+    # next of `v1`, `v2`, ..., and on others for none
     tag: str | None = None
 
     def __post_init__(self) -> None:

@@ -47,7 +47,9 @@ class ModelToTrain:
 
     name: str  # What the model generates, `parses` or `paraphrases`
     network: EncoderDecoder
-    columns: tuple[str, ...]  # Columns in `TrainingPairs.tables` of source, target, perhaps control, and key
+    # Columns in `TrainingPairs.tables`: source, target, perhaps control, and the key. Pairs with equal keys are held
+    # out together.
+    columns: tuple[str, ...]
     longest: int  # Maximum number of pieces of a source or target
     template_of: Callable[[str], str] | None = None  # Returns the template of a target, if targets are trees
 
@@ -65,7 +67,8 @@ def make_paraphraser(
 
     Args:
         settings: The input and the settings that determine the result, for the record.
-        inputs: Names of the inputs, for the record.
+        inputs: Names of the inputs for the record, by `data`, `base` and `parser`. The parser of that name also
+            measures control.
         text: The pairs.
         base: Files of the model to train further; None for a new model.
         work: Work folder, in which an interrupted training continues.
@@ -76,6 +79,7 @@ def make_paraphraser(
         The record, which is not written yet.
     """
     templates = count_templates(text) if text.controlled else {}
+    # Kept now, because each further reading of the pairs counts anew.
     dropped = dict(text.dropped)
     initial = work / "initial"
     if base is None and not initial.exists():

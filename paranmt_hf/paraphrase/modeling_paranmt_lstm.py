@@ -81,7 +81,10 @@ class DecoderState:
         return self.length
 
     def reorder_cache(self, beam_idx: torch.Tensor) -> None:
-        """Reorder the states by the beams that are continued; keys stay, as a beam continues one of its sentence."""
+        """Give each beam the state of the beam that it continues, by its index in `beam_idx` [beam].
+
+        Keys stay, because both beams are of the same sentence.
+        """
         index = beam_idx.to(self.hidden.device)
         self.hidden, self.cell = self.hidden.index_select(1, index), self.cell.index_select(1, index)
 

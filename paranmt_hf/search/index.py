@@ -97,7 +97,8 @@ class SentenceIndex(Result[IndexRecord]):
             out: Folder of the index.
             encoder: Folder, Hub id (ID@REVISION for a revision), or file of word vectors; the small encoder of this
                 package if left out.
-            column: Column of a file, by its name or number, or side of a corpus.
+            column: Column of a file with columns, by its name or number; may be left out if only one has text. For a
+                corpus `reference` (default) or `translation`.
             config: How the sentences are stored and searched.
         """
         out = result_folder(out, IndexRecord, sources=[corpus])

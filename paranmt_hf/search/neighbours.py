@@ -247,6 +247,7 @@ def pairs_of(forward: Neighbours, backward: Neighbours, *, mutual: bool, at_leas
             owner, item = np.minimum(owner, item), np.maximum(owner, item)  # noqa: PLW2901
         parts.append(ItemPairs(owner[kept], item[kept], cosine[kept]))
     if not (mutual or within):
+        # Pairs that only the items of the second set list; those listed on both sides were found above.
         for owner, item, cosine, listed in _candidates(backward, forward, at_least):
             parts.append(ItemPairs(item[~listed], owner[~listed], cosine[~listed]))
     columns = zip(*((part.first, part.second, part.cosine) for part in parts), strict=True)
@@ -256,7 +257,7 @@ def pairs_of(forward: Neighbours, backward: Neighbours, *, mutual: bool, at_leas
 def _candidates(
     found: Neighbours, back: Neighbours, at_least: float
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield blocks of items with one neighbour each, whose cosine is at least `at_least`.
+    """Yield blocks of pairs of an item and one of its neighbours, with a cosine of at least `at_least`.
 
     Args:
         found: Neighbours of the items.
@@ -264,7 +265,7 @@ def _candidates(
         at_least: Smallest cosine.
 
     Yields:
-        The items, their neighbours, their cosines, and whether the item is a neighbour of its neighbour too
+        The item, its neighbour, their cosine, and whether the item is also a neighbour of its neighbour
         [candidate].
     """
     scores, items, others = found.scores.numpy(), found.items.numpy(), back.items.numpy()

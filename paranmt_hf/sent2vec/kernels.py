@@ -333,6 +333,8 @@ def train_sentences(
                 continue
             share = ONE / np.float32(context)
             hidden[:] = total
+            # A row is worth inputs[row] + copies[row] * delta. `surplus` counts the copies of `delta` that leave the
+            # context, minus those that enter it.
             surplus = 0
             for row in leaving:
                 add_scaled(hidden, -ONE, inputs[row])
@@ -349,6 +351,7 @@ def train_sentences(
             shrink += rates[sentence] * sampling.l1 * share
             _scale(gradient, share)
             add_scaled(delta, ONE, gradient)
+            # The sum of all rows rises by `squares`; leaving and entering rows below change it by -surplus.
             add_scaled(total, np.float32(squares - surplus), gradient)
             for row in leaving:
                 add_scaled(inputs[row], -ONE, gradient)

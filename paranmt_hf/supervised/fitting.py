@@ -52,10 +52,7 @@ class FixedVectors:
         return []
 
     def trained_vectors(self, sentences: np.ndarray) -> torch.Tensor:
-        """Return the vectors of sentences [sentence] for a training step [sentence, dimension]; see `vectors`.
-
-        If an encoder is trained, they have gradients.
-        """
+        """Return the vectors of sentences [sentence] for a training step: [sentence, dimension], without gradients."""
         return self.vectors(sentences)
 
     def vectors(self, sentences: np.ndarray) -> torch.Tensor:

@@ -67,7 +67,7 @@ def resolve_task(data: str | Path, config: SuperviseConfig, encoder: EncoderConf
     Args:
         data: Folder of the task.
         config: The task, and how it is trained.
-        encoder: Settings of the encoder, or the name of the one to start from.
+        encoder: Settings of the encoder; its `init_from` names the one to start from, if there is one.
 
     Raises:
         InputError: All items of a part have the same label, or the settings do not fit together.

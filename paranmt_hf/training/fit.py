@@ -1,4 +1,7 @@
-"""Train a model on stored pairs: by an engine if it only averages rows, otherwise by the trainer."""
+"""Train a model on stored pairs: by an engine or by the trainer.
+
+An engine trains models that only average rows, without word factors and in one process; the trainer trains all others.
+"""
 
 from __future__ import annotations
 

@@ -56,9 +56,10 @@ def check_making(path: Path) -> None:
 def locked(work: Path, command: str, identity: Identity, holds: Holds | None) -> Iterator[None]:
     """Lock a work folder for this process in a `with` block; a missing folder is created.
 
-    The lock of a killed process is released by the system. Work of the same command and `identity` is continued. Other
-    long work is refused, unless `holds` says that nothing expensive is there; what else is there is removed. For the
-    other arguments, and for what an error leaves, see `run`.
+    The lock of a killed process is released by the system. Work of the same command and `identity` is continued if
+    `holds` is given, and else begun again. Resumable work of another command is refused. Work of this command with
+    another identity is refused if `holds` finds expensive work. Anything else in the folder is removed. For the other
+    arguments, and for what an error leaves, see `run`.
     """
     check_making(work)
     if work.exists() and not (work / STATE).exists() and not _is_unused(work):

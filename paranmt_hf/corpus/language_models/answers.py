@@ -168,16 +168,16 @@ def unquoted(text: str, sentence: str) -> str:
 
 
 def says_more(lines: str, text: str, sentences: Sequence[str], marks: Sequence[Mark]) -> bool:
-    """Whether an answer without reasoning says more than one sentence.
+    """Whether an answer, after its reasoning was removed, holds more than the translation of one sentence.
 
-    Several lines are several answers, because each sentence was one line. Signs that a sentence has too, such as a
-    colon, do not count.
+    Several lines are several answers, because each sentence was one line. A sign such as a colon does not count if
+    `sentences` have it too.
 
     Args:
         lines: The answer with its line breaks.
-        text: The answer in one line.
-        sentences: The sentence and its reference.
-        marks: The marks around reasoning.
+        text: The answer in one line, without quotes around it.
+        sentences: The sentence that was asked about, and its reference.
+        marks: Marks around reasoning; one that is left in the answer counts.
     """
     asked = "\n".join(sentences)
     if sum(bool(line.strip()) for line in lines.splitlines()) > 1:

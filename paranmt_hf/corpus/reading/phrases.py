@@ -181,7 +181,8 @@ class PhraseFiles(Reader):
     Args:
         files: The files.
         score: Feature of PPDB to read, such as `PPDB2.0Score`.
-        label: Which labelled pairs are kept: `1`, `0` or `any`; None for all except those labelled 0.
+        label: Which pairs are kept: `1` or `0` for only those with this label, `any` for all, with or without a label;
+            None for all except those labelled 0.
     """
 
     def __init__(self, files: Sequence[Path], *, score: str | None = None, label: Wanted | None = None) -> None:

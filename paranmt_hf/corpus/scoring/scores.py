@@ -100,7 +100,8 @@ def score_pairs(
         translations: Translations [pair], string.
         encoder: The scorer; None for no `para_score`.
         tokenizer: Cuts sentences into words; using one tokenizer for all batches is faster.
-        shared: Whether the words of the tokenizer are those that the encoder knows, so that it can start from them.
+        shared: Whether the encoder cuts sentences into words by the same rules as the tokenizer. An encoder that can
+            start from words is then given these.
 
     Returns:
         `trigram_overlap`, `reference_length`, `translation_length` and, with an encoder, `para_score`.

@@ -32,7 +32,7 @@ class ColumnFile:
         self.rows += len(values)
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """Return the numbers [chosen row] of some rows, in any order."""
+        """Return the numbers of some rows, in the order of `rows` [chosen row], which need not be sorted."""
         if not len(rows):
             return np.empty(0, self.kind)
         self._file.flush()

@@ -88,8 +88,9 @@ def export_encoder(model: str | Path, out: str | Path, *, format: FormatName = "
         model: Folder or Hub id of the encoder (ID@REVISION for a revision); `small` and `base` are those of the
             package.
         out: Folder to write: new, empty, or with this export.
-        format: static: WORD or TRIGRAM for plain sentence-transformers; model2vec: the same; onnx: each encoder;
-            transformers.js: each, for JavaScript.
+        format: static: one WORD or TRIGRAM encoder, for plain sentence-transformers; model2vec: the same, without a
+            trained vector for unknown units; onnx: every encoder that `paranmt train` makes; transformers.js: the
+            same, for JavaScript.
     """
     from paranmt_hf.encoders.export.formats import FORMATS
 
