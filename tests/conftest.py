@@ -117,7 +117,7 @@ def _freeze() -> None:
 @pytest.fixture
 def checkpoint_always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Long work writes a checkpoint after every step that can have one."""
-    for name in ("training.checkpoint", "search.mine", "search.ranked_negatives"):
+    for name in ("training.checkpoint", "search.mine", "search.ranked_negatives", "corpus.selection.run_filters"):
         monkeypatch.setattr(f"paranmt_hf.{name}.CHECKPOINT_SECONDS", 0)
 
 
@@ -146,6 +146,24 @@ def killed_after(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
             patch.setattr(kind, name, stopping)
             function(*arguments, **options)
+
+    return run
+
+
+@pytest.fixture
+def counting(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[object, int]]:
+    """Call a function, and return its result and how often it called a method or another function."""
+
+    def run(kind: object, name: str, function: Callable, *arguments: object, **options: object) -> tuple[object, int]:
+        calls, original = [], getattr(kind, name)
+
+        def counted(*given: object, **named: object) -> object:
+            calls.append(name)
+            return original(*given, **named)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(kind, name, counted)
+            return function(*arguments, **options), len(calls)
 
     return run
 

@@ -66,7 +66,7 @@ def distill(
         translations: Text files that translate `text` line by line; the teacher reads them in its place, so that its
             language may be another (Reimers & Gurevych 2020, arXiv:2004.09813).
         language: ISO 639-1 code of the language of the text, for the card; `en` if left out, and needed with
-            translations.
+            `translations`, or where `text` has a column `translation`.
         data: Pairs for the margin loss, as `paranmt train` takes them.
         config: How it is distilled.
         exclude: Folder with STS sets: leave out text that shares eight words in a row with one, and pairs with their
@@ -89,7 +89,8 @@ def distill(
         refuse(language is None, "say which language the text has, such as `language` de", option="language")
         refuse(
             config.words or config.start == WORDS,
-            "the start words needs a teacher that reads the text itself; leave out `words`, or `translations`",
+            "the start words needs a teacher that reads the text itself; leave out `words`, or read the text without "
+            "translations",
             option="words" if config.words else "start",
         )
     pairs = Pairs(listed(data), PairSelection(), unwanted, seed=config.seed) if data is not None else None

@@ -25,7 +25,7 @@ UnitKind = Literal["word", "trigram", "ngram"]
 PARANMT = "ParaNMT-50M (Wieting and Gimpel 2018, section 4)"
 PARAGRAM = "PARAGRAM-PHRASE (Wieting et al. 2016, section 3)"
 DIMENSION = 300  # Dimensions of the paper's vectors
-WIDEST = 100_000  # Maximum number of dimensions of a vector of a vector
+WIDEST = 100_000  # Maximum number of dimensions of a vector
 ARCHITECTURE = Group("architecture", "Sizes, vocabulary and layers of the encoder.")
 Width = Annotated[int, Range(at_least=1, at_most=WIDEST)]
 

@@ -58,7 +58,8 @@ def read_triples(path: str | Path | None = None) -> Triples:
     The table may have any format of docs/formats.md. Without a path, the triples of this package are read.
     """
     table = open_table(ASSETS / "contrast" / "contrast.tsv" if path is None else path, COLUMNS)
-    known = by_spelling(table.names)
+    # A name that is spelled so counts before one in other letters.
+    known = by_spelling(table.names) | {name: name for name in table.names}
     if not set(COLUMNS) <= set(known):
         found = ", ".join(table.names) or f"{table.width} without names"
         raise InputError(f"{table.path}: expected the columns {', '.join(COLUMNS)}, found {found}", path=table.path)

@@ -356,7 +356,7 @@ def _command(
     settings: Settings
     for group, settings in (("decoding", decoding), ("selection", selection)):
         given = [name for name in settings.__dataclass_fields__ if is_given(settings, name)]
-        if not {*COMPARED, "dtype", "batch_tokens", "ppdb_score"}.isdisjoint(given):
+        if not {*COMPARED, "dtype", "batch_tokens"}.isdisjoint(given):
             return None
         if given:
             words += [f"--{group}", ",".join(f"{name}={getattr(settings, name)}" for name in given)]

@@ -33,6 +33,8 @@ def read_templates(folder: Path) -> dict[str, int]:
     path = folder / TEMPLATES_FILE
     values = read_json(path, "the templates of a syntactically controlled paraphraser")
     counts: dict[str, int] = from_json(dict[str, int], values, path)
+    if not counts:
+        raise InputError(f"{path} is damaged: it has no templates; put a whole copy in its place", path=path)
     return counts
 
 

@@ -143,6 +143,8 @@ def mine_pairs(
         engine: Where the score columns are computed.
     """
     refuse_inside(resolved(out), [path for path in (first, second) if path is not None], "out")
+    if second is None and second_column is not None:
+        raise InputError("`second_column` is a column of `second`; name that corpus too", option="second_column")
     sources = [open_sentences(first, column)]
     if second is not None:
         sources.append(open_sentences(second, second_column, option="second_column"))

@@ -32,6 +32,15 @@ def test_the_token_is_not_shown(monkeypatch):
         assert "hf_secret" not in text and "(ray)" in text
 
 
+@pytest.mark.parametrize("question", ["_packages", "_gpus", "_hub"])
+def test_a_question_that_fails_is_a_problem(monkeypatch, question):
+    def fails(*arguments):
+        raise ZeroDivisionError("by nothing")
+
+    monkeypatch.setattr(doctor, question, fails)
+    assert sum("ZeroDivisionError: by nothing" in problem for problem in diagnose().problems) == 1
+
+
 @pytest.mark.slow
 def test_broken_packages_are_named_and_nothing_fails(tmp_path):
     for name in ("torch", "huggingface_hub", "numpy"):

@@ -147,7 +147,7 @@ def test_command_in_python(transformer, tmp_path):
 @pytest.mark.parametrize(
     "after", [pytest.param(1, marks=pytest.mark.slow), 6, pytest.param(13, marks=pytest.mark.slow)]
 )
-def test_killed_and_resumed(transformer, tmp_path, monkeypatch, checkpoint_always, killed_after, after):
+def test_killed_and_resumed(transformer, tmp_path, monkeypatch, checkpoint_always, killed_after, counting, after):
     monkeypatch.setattr(contexts, "mean_states", partial(mean_states, block_size=3))
     (tmp_path / "text.txt").write_text("\n".join([*SENTENCES, *SENTENCES[::-1], "a b c", "b a", "the ade"]))
     (tmp_path / "words").write_text("Cde\nade's\nade\nxa\nxb\n")
@@ -158,13 +158,14 @@ def test_killed_and_resumed(transformer, tmp_path, monkeypatch, checkpoint_alway
         distill_vectors([transformer, transformer], tmp_path / name, config=config, **given)
         return (tmp_path / name).read_bytes()
 
-    whole = distilled("whole")
+    whole, steps = counting(contexts.StateMeans, "add", distilled, "whole")
     # Five blocks of sentences under each of two encoders, and two of words that are read alone.
+    assert steps == 2 * 7
     killed_after(after, distilled, "cut", kind=contexts.StateMeans, name="add")
     assert not (tmp_path / "cut").exists() and (tmp_path / "cut.work").exists()
     with refused(path=tmp_path / "cut.work"):
         distilled("cut", contexts=8)
-    assert distilled("cut") == whole
+    assert counting(contexts.StateMeans, "add", distilled, "cut") == (whole, steps - after)
     assert not (tmp_path / "cut.work").exists()
 
 

@@ -102,15 +102,23 @@ def test_with_all_dimensions_the_words_of_an_averaging_teacher_are_its_vectors(r
     assert found.record.likeness["start"] == pytest.approx(1, abs=1e-4)
 
 
-def test_the_teacher_reads_a_sentence_once(root, tmp_path):
+def test_the_teacher_reads_a_sentence_once_and_none_that_is_held_out_is_trained_on(root, tmp_path, monkeypatch):
+    texts = []
+    monkeypatch.setattr(
+        workflow, "train", lambda data, out, text, **more: texts.append(pq.read_table(text[0])) or 1 / 0
+    )
     config = DistillConfig(epochs=1, teacher_cache=str(tmp_path / "cache"), seed=3)
-    record = distill(root / "teacher", out=tmp_path / "out", text=root / "text.txt", config=config).record
-    codes = torch.cat([load_file(path)["codes"] for path in (tmp_path / "cache").glob("*/part-*")])
-    # Those that are held out are taught too, and not trained on.
-    assert len(codes) == len(codes.unique()) == len(set(TEXT)) == record.sentences + record.held_out
-    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").glob("*/part-*")}
-    distill(root / "teacher", out=tmp_path / "again", text=root / "text.txt", config=config)
-    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").glob("*/part-*")} == before
+    with pytest.raises(ZeroDivisionError):
+        distill(root / "teacher", out=tmp_path / "out", text=root / "text.txt", config=config)
+    trained = texts[0]["sentence"].to_pylist()
+    parts = [load_file(path)["codes"] for path in (tmp_path / "cache").glob("*/part-*")]
+    codes = torch.cat(parts)
+    assert len(codes) == len(codes.unique()) == len(set(TEXT)) == len(trained) + 50
+    assert set(trained) < set(TEXT)
+    monkeypatch.undo()
+    before = {path: path.read_bytes() for path in (tmp_path / "cache").glob("*/part-*")}
+    distill(root / "teacher", out=tmp_path / "out", text=root / "text.txt", config=config)
+    assert {path: path.read_bytes() for path in (tmp_path / "cache").glob("*/part-*")} == before
 
 
 @pytest.mark.slow
@@ -155,11 +163,12 @@ def test_interrupted_at_each_step_it_has_the_same_bytes(root, tmp_path, monkeypa
     assert {path.name for path in tmp_path.iterdir()} == {"whole", "again"}
 
 
-def test_what_cannot_be_evaluated_costs_no_vectors_of_the_teacher(root, tmp_path):
+def test_what_cannot_be_evaluated_costs_no_vectors_of_the_teacher(root, tmp_path, monkeypatch):
     # No word of the sample is known.
     with refused():
         distill(root / "teacher", out=tmp_path / "out", text=root / "text.txt", config=CONFIG, evaluate="sample")
     assert list(tmp_path.glob("out.work/teacher/*/part-*"))
+    monkeypatch.setattr("paranmt_hf.training.teacher._encode_missing", None)
     assert distill(root / "teacher", out=tmp_path / "out", text=root / "text.txt", config=CONFIG).fresh
 
 

@@ -77,7 +77,7 @@ def test_file_is_written_and_read_again(tmp_path, model, name):
     assert (tmp_path / name).read_bytes() == first
 
 
-def test_words_that_are_encoded_alone_are_kept(tmp_path, model, checkpoint_always, killed_after):
+def test_words_that_are_encoded_alone_are_kept(tmp_path, model, checkpoint_always, killed_after, counting):
     """Of two encoders, the second is interrupted at its second part of three."""
     (tmp_path / "words").write_text("a\nb\n" + "".join(f"c{number}\n" for number in range(5000)), encoding="utf8")
 
@@ -88,7 +88,7 @@ def test_words_that_are_encoded_alone_are_kept(tmp_path, model, checkpoint_alway
 
     whole = distilled("whole")
     killed_after(4, distilled, "cut", kind=workflow.WithoutProgressBar, name="encode")
-    assert distilled("cut") == whole
+    assert counting(workflow.WithoutProgressBar, "encode", distilled, "cut") == (whole, 2)
     assert not (tmp_path / "cut.work").exists()
 
 

@@ -357,6 +357,9 @@ def test_models_and_calls_without_templates_are_refused(network, trees, model, t
 
 def test_an_incomplete_network_is_refused(network, trees, tmp_path):
     broken = shutil.copytree(network, tmp_path / "broken")
+    (broken / "templates.json").write_text("{}")
+    with refused(path=broken / "templates.json"):
+        Paraphraser.from_pretrained(broken, parser=trees)
     (broken / "templates.json").unlink()
     with refused(path=broken / "templates.json"):
         Paraphraser.from_pretrained(broken, parser=trees)

@@ -174,10 +174,11 @@ def test_the_graph_is_that_of_mega_batches():
     same()
 
 
-def test_it_continues_and_gives_the_same_bytes(folder, small_blocks, checkpoint_always, killed_after):
-    whole = made(folder, "whole")
+def test_it_continues_and_gives_the_same_bytes(folder, small_blocks, checkpoint_always, killed_after, counting):
+    whole, blocks = counting(ranked_negatives._Search, "add", made, folder, "whole")
     killed_after(5, made, folder, kind=ranked_negatives._Search, name="add")
-    again = made(folder)
+    again, left = counting(ranked_negatives._Search, "add", made, folder)
+    assert left == blocks - 5
     for name in ("README.md", "negatives.json", "data/train-00000-of-00001.parquet"):
         assert (again.folder / name).read_bytes() == (whole.folder / name).read_bytes()
     assert not (folder / "out.work").exists()

@@ -110,13 +110,17 @@ def test_the_same_command_gives_the_same_bytes_and_is_not_repeated(made, folder)
 
 
 @pytest.mark.parametrize(("start", "way"), [(None, "scratch"), ("lstm", "regularised")])
-def test_an_interrupted_command_continues_to_the_same_bytes(made, folder, checkpoint_always, killed_after, start, way):
+def test_an_interrupted_command_continues_to_the_same_bytes(
+    made, folder, checkpoint_always, killed_after, counting, start, way
+):
     """Of three epochs with one step each, the third is interrupted where it is measured."""
     run(made, folder / "whole", "SICK-E", start, way=way)
     killed_after(2, run, made, folder / "out", "SICK-E", start, kind=task, name="figures_of", way=way)
     with refused(path=folder / "out.work"):
         run(made, folder / "out", "SICK-E", start, way=way, seed=2)
-    assert run(made, folder / "out", "SICK-E", start, way=way).fresh
+    found, measured = counting(task, "figures_of", run, made, folder / "out", "SICK-E", start, way=way)
+    # The third epoch once more, and both parts at the end.
+    assert found.fresh and measured == 3
     assert bytes_of(folder / "whole") == bytes_of(folder / "out")
     assert not (folder / "out.work").exists()
 

@@ -218,8 +218,9 @@ def test_two_processes_encode_each_sentence_once(tmp_path, caplog):
     class First(Spelling):
         def __call__(self, sentences):
             other.start()
-            while not caplog.records:
-                # The second one says that it waits.
+            end = time.monotonic() + 10
+            while "waiting" not in caplog.text:
+                assert time.monotonic() < end, "the second one does not say that it waits"
                 time.sleep(0.01)
             return super().__call__(sentences)
 

@@ -44,7 +44,7 @@ def test_factors_are_learned_and_multiplied_in(tmp_path, optimizer, rate):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("checkpoint_always")
-def test_a_run_and_its_interruption(tmp_path, killed_after):
+def test_a_run_and_its_interruption(tmp_path, killed_after, counting):
     """Vectors keep their directions; a development set is measured with the factors of the moment."""
     from paranmt_hf.training.trainer_run import HistoryCallback
 
@@ -63,7 +63,8 @@ def test_a_run_and_its_interruption(tmp_path, killed_after):
     np.testing.assert_allclose(cosines, 1, atol=1e-4)
     assert np.ptp(np.linalg.norm(after, axis=1) / np.linalg.norm(before, axis=1)) > 0.1
     killed_after(8, train, data, tmp_path / "out", kind=HistoryCallback, name="on_step_end", **settings)
-    train(data, tmp_path / "out", **settings)
+    _, steps = counting(HistoryCallback, "on_step_end", train, data, tmp_path / "out", **settings)
+    assert steps < 12
     assert weights_of(tmp_path / "out") == weights_of(tmp_path / "whole")
 
 

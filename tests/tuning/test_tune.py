@@ -11,6 +11,7 @@ from paranmt_hf.errors import OtherSettingsError
 from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import read_scored_pairs
+from paranmt_hf.training.cpu_engine import CpuEngine
 from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.tuning.record import TuneConfig
 from paranmt_hf.tuning.tune import tune
@@ -97,14 +98,14 @@ def test_the_best_settings_train_from_their_file(root, tuned):
 
 
 @pytest.mark.slow
-def test_a_search_continues_in_the_middle_of_a_trial(root, tuned, tmp_path, checkpoint_always, killed_after):
+def test_a_search_continues_in_the_middle_of_a_trial(root, tuned, tmp_path, checkpoint_always, killed_after, counting):
     # Ten mega-batches are a trial.
     killed_after(17, search, root, tmp_path / "out")
     assert len(list((tmp_path / "out.work" / "running").glob("*/checkpoint.safetensors"))) == 1
     with refused(kind=OtherSettingsError):
         search(root, tmp_path / "out", dict(reversed(GRID.items())))
-    resumed = search(root, tmp_path / "out")
-    assert figures(resumed.record) == figures(tuned.record)
+    resumed, megas = counting(CpuEngine, "train_on", search, root, tmp_path / "out")
+    assert megas == 8 * 10 - 17 and figures(resumed.record) == figures(tuned.record)
 
 
 def test_a_trial_that_diverges_is_no_end(root, tmp_path, any_number):

@@ -14,7 +14,7 @@ import paranmt_hf.util.run as module
 import paranmt_hf.util.work as work_module
 from paranmt_hf import InputError
 from paranmt_hf.errors import LostProcessError, WriteError
-from paranmt_hf.util.files import checksum, result_file
+from paranmt_hf.util.files import checksum, put_in_place, result_file
 from paranmt_hf.util.markers import RunOnly
 from paranmt_hf.util.records import FileRecord, Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run
@@ -381,3 +381,12 @@ def test_results_that_are_one_file(tmp_path):
     with refused("out", path=out):
         run_file(out, toy(2))
     assert out.read_text() == "mine" and names(tmp_path) == ["out.txt"]
+
+
+def test_a_folder_that_is_there_is_not_replaced(tmp_path):
+    (tmp_path / "made").mkdir()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine").touch()
+    with pytest.raises(OSError):  # noqa: PT011 - of the system
+        put_in_place(tmp_path / "made", tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine"]

@@ -262,6 +262,7 @@ def release_files(folder: Path, config: str = "default", *, option: str = "confi
     """
     if config not in FOLDERS:
         raise InputError(f"a corpus has the configs {', '.join(FOLDERS)}, not {config!r}", option=option)
+    check_regular(folder)
     if not folder.is_dir():
         found = "is a file" if folder.is_file() else "does not exist"
         raise InputError(f"{folder} {found}; expected the folder of a corpus", path=folder)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from paranmt_hf.corpus.selection.column_files import ColumnFile
 from paranmt_hf.corpus.selection.minhash import MinHash, Shingler, jaccard
 from paranmt_hf.corpus.selection.near_duplicates import CandidateFiles, NearDuplicateSearch, decide_pairs, sharing
+from paranmt_hf.corpus.selection.repeated_rows import FirstCopies
 from paranmt_hf.text.definitions import words
 from paranmt_hf.util.progress import Progress
 from tests.corpus.selection.toys import chosen
@@ -54,6 +55,12 @@ def test_nothing_is_repeated_and_nothing_is_there(tmp_path):
     table = pa.table({"id": [3, 4], "reference": ["a", "a"], "translation": ["b", "c"]})
     assert judged(chosen(drop_copies=("pair",)), table, tmp_path / "work", 1)[0].all()
     chosen(drop_copies=("pair",)).prepare(lambda: iter(()), tmp_path)
+
+
+def test_without_duckdb(without, tmp_path):
+    without("duckdb")
+    with pytest.raises(Exception, match=r"pip install 'paranmt-hf\[select\]'"):
+        FirstCopies("pair").prepare(lambda: iter(()), tmp_path)
 
 
 SENTENCES = [

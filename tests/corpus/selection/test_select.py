@@ -1,5 +1,6 @@
 """Selections from a release, beside a loop over its rows."""
 
+import math
 import shutil
 
 import numpy as np
@@ -12,6 +13,8 @@ from paranmt_hf.corpus.reading.pairs import Pairs
 from paranmt_hf.corpus.release.publish import check_release
 from paranmt_hf.corpus.release.record import RELEASE_RECORD
 from paranmt_hf.corpus.release.release import read_record, release_files
+from paranmt_hf.corpus.selection.filters import DifferentSides, LengthLimit, Tenths
+from paranmt_hf.corpus.selection.repeated_rows import FirstCopies
 from paranmt_hf.corpus.statistics.draws import sample_ids
 from paranmt_hf.hub.repository import ASSETS
 from tests.refused import refused
@@ -202,3 +205,54 @@ def test_a_release_on_the_hub(whole, tmp_path, releases_on_hub):
     assert rows_of(selected.folder) == rows_of(select(whole, tmp_path / "own", ReleaseFilter(tenths="10")).folder)
     with refused():
         select("you/other", tmp_path / "x", ReleaseFilter(tenths="10"))
+
+
+class Stopped(Exception):
+    pass
+
+
+def stopped(monkeypatch, kind, rows):
+    """Let a filter judge so many rows, and then be interrupted; returns how many rows it judged."""
+    judge, judged = kind.judge, []
+
+    def judging(self, table):
+        if sum(judged) >= rows:
+            raise Stopped
+        judged.append(table.num_rows)
+        return judge(self, table)
+
+    monkeypatch.setattr(kind, "judge", judging)
+    return judged
+
+
+@pytest.mark.slow
+def test_stopped_and_continued(whole, tmp_path, monkeypatch, checkpoint_always):
+    expected = select(whole, tmp_path / "expected", ALL, keep_dropped=tmp_path / "expected.parquet")
+    with monkeypatch.context() as patch:
+        stopped(patch, DifferentSides, 40)
+        with pytest.raises(Stopped):
+            select(whole, tmp_path / "some", ALL, keep_dropped=tmp_path / "dropped.parquet")
+    assert not (tmp_path / "some").exists() and not (tmp_path / "dropped.parquet").exists()
+    with monkeypatch.context() as patch:
+        ranked = stopped(patch, Tenths, math.inf)
+        seen = stopped(patch, LengthLimit, math.inf)
+        found = select(whole, tmp_path / "some", ALL, keep_dropped=tmp_path / "dropped.parquet")
+    # Tenths were done, and of the next pass some tables.
+    assert not ranked and 0 < sum(seen) < sum(one.dropped for one in expected.selection.filters[5:]) + 20
+    assert rows_of(found.folder) == rows_of(expected.folder)
+    assert found.selection == expected.selection
+    dropped = [pq.read_table(tmp_path / f"{name}.parquet") for name in ("dropped", "expected")]
+    assert dropped[0].equals(dropped[1])
+    assert {path.name for path in tmp_path.iterdir()} == {"expected", "expected.parquet", "some", "dropped.parquet"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("other", [ReleaseFilter(tenths="3-8,10", max_length=7), ReleaseFilter(max_length=12)])
+def test_stopped_and_begun_with_other_filters(whole, tmp_path, monkeypatch, checkpoint_always, other):
+    with monkeypatch.context() as patch:
+        stopped(patch, FirstCopies, 10)
+        with pytest.raises(Stopped):
+            select(whole, tmp_path / "some", ALL)
+    found = select(whole, tmp_path / "some", other)
+    expected = select(whole, tmp_path / "expected", other)
+    assert rows_of(found.folder) == rows_of(expected.folder) and found.selection == expected.selection

@@ -3,7 +3,8 @@
 import logging
 import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSeq2SeqLM, BartConfig, BartForConditionalGeneration
 
+from paranmt_hf.corpus.translation import ctranslate2 as engine
+from paranmt_hf.corpus.translation.checkpoint import Checkpoint
 from paranmt_hf.corpus.translation.ctranslate2 import CTranslate2Translator
 from paranmt_hf.corpus.translation.engines import load_translator, translator_identity
 from paranmt_hf.corpus.translation.transformers import TransformersTranslator
@@ -211,13 +214,30 @@ class TestConversion:
         assert first.texts == second.texts
         assert np.allclose(first.scores, second.scores, atol=1e-5)
 
-    def test_two_at_once(self, folders, own_cache, caplog):
+    def test_two_at_once(self, folders, own_cache, monkeypatch):
         """The second one waits, and takes what the first one made."""
-        caplog.set_level(logging.INFO)
-        with ThreadPoolExecutor(2) as pool:
-            list(pool.map(load, [folders / "marian"] * 2))
-        assert caplog.text.count("converting") == 1
-        assert len(list(own_cache.iterdir())) == 1
+        original, conversions = engine._convert, []
+
+        def convert(checkpoint, target):
+            conversions.append(target)
+            time.sleep(0.1)
+            original(checkpoint, target)
+
+        monkeypatch.setattr(engine, "_convert", convert)
+        checkpoints = [Checkpoint(config(folders / "marian")) for _ in range(2)]
+        made = []
+        threads = [
+            threading.Thread(target=lambda point=point: made.append(engine.converted(point))) for point in checkpoints
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(made) == 2
+        assert made[0] == made[1]
+        assert len(conversions) == 1
+        assert list(own_cache.iterdir()) == [made[0]]
+        assert (made[0] / "model.bin").is_file()
 
     def test_what_a_kill_left_goes_with_the_next_conversion(self, folders, own_cache):
         load(folders / "marian")
@@ -227,6 +247,16 @@ class TestConversion:
         load(folders / "marian")
         assert list(own_cache.iterdir()) == [made]
         assert not (made / "stale").exists()
+
+    def test_an_interrupted_conversion_leaves_nothing(self, folders, own_cache, monkeypatch):
+        def fail(checkpoint, target):
+            (target / "model.bin").write_bytes(b"half")
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(engine, "_convert", fail)
+        with pytest.raises(KeyboardInterrupt):
+            load(folders / "marian")
+        assert list(own_cache.iterdir()) == []
 
     def test_a_cache_that_cannot_be_made(self, folders, tmp_path, monkeypatch):
         (tmp_path / "file").touch()
