@@ -92,7 +92,7 @@ def _lstm(width: int, dimension: int, config: EncoderConfig, bidirectional: bool
 
 
 def _last_state(width: int, dimension: int, config: EncoderConfig, name: str) -> list[nn.Module]:
-    """Build a recurrent network whose last state is the sentence vector (PARAGRAM-PHRASE, section 3).
+    """Build a recurrent network whose last state gives the sentence vector (PARAGRAM-PHRASE, section 3).
 
     Args:
         width: Dimensions of the words' vectors.

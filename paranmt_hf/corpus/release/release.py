@@ -261,7 +261,7 @@ def release_files(folder: Path, config: str = "default", *, option: str = "confi
         InputError: If there is no such config, or a file is missing.
     """
     if config not in FOLDERS:
-        raise InputError(f"a corpus has the configs {', '.join(FOLDERS)}, not {config!r}", option=option)
+        raise InputError(f"{option} must be one of {', '.join(FOLDERS)}, was {config!r}", option=option)
     check_regular(folder)
     if not folder.is_dir():
         found = "is a file" if folder.is_file() else "does not exist"
