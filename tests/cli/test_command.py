@@ -231,7 +231,7 @@ def test_options():
 
 
 def test_a_mistyped_setting_of_a_group_gets_a_suggestion(capsys):
-    assert cli.main(["bake", *NEEDED, "--box", "widht=1"]) == 1
+    assert cli.main(["bake", *NEEDED, "--box", "width_=1"]) == 1
     assert capsys.readouterr().err.endswith("perhaps you meant 'width'\n")
 
 

@@ -147,7 +147,7 @@ def _expression(alternatives: list[list[Condition]], schema: pa.Schema) -> pc.Ex
 def _files(release: str | Path, config: str) -> list[str]:
     """Return the paths of the Parquet files of a config; those on the Hub begin with `hf://`."""
     if config not in FOLDERS:
-        raise InputError(f"a corpus has the configs {', '.join(FOLDERS)}, not {config!r}", option="config")
+        raise InputError(f"config must be one of {', '.join(FOLDERS)}, was {config!r}", option="config")
     path = Path(release).expanduser()
     if path.exists() or not is_id(split_revision(str(release))[0]):
         return [str(file) for file in release_files(path, config)]
