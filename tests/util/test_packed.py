@@ -46,7 +46,7 @@ DAMAGED = [(suffix, pack(LINES * 1000)[:-9]) for suffix, pack in PACK.items()]
 DAMAGED += [(".xz", lzma.compress(LINES) + tail) for tail in (bytes(7), b"other bytes")]
 
 
-@pytest.mark.parametrize(("suffix", "content"), DAMAGED)
+@pytest.mark.parametrize(("suffix", "content"), DAMAGED, ids=[*PACK, ".xz-zeros", ".xz-other"])
 def test_a_file_that_is_cut_off_or_damaged(tmp_path, suffix, content):
     path = tmp_path / f"lines.txt{suffix}"
     path.write_bytes(content)
