@@ -35,7 +35,7 @@ def contents(release: Path) -> dict[Path, bytes]:
 
 
 def measure(arguments: argparse.Namespace, copies: int, folder: Path) -> dict[str, list[Run]]:
-    """Import so many copies of the pairs by each version in turn, and return the runs of each."""
+    """Import a number of copies of the pairs by each version in turn, and return the runs of each."""
     projects = {"before": arguments.before.resolve()} if arguments.before else {}
     projects["now"] = PROJECT
     files = [arguments.pairs] * copies

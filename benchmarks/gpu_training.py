@@ -65,7 +65,7 @@ class Machine:
         return time.perf_counter()
 
     def forget_peak(self) -> None:
-        """Begin to measure peak memory anew."""
+        """Begin to measure peak memory from now on."""
         if self.on_gpu:
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()

@@ -31,7 +31,7 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, GenerationConfig,
 from paranmt_hf import Paraphraser, ParaphraserConfig, ParaphraserTraining, train_paraphraser
 
 LAYERS, HEADS = 2, 4
-# The time of so many steps is subtracted.
+# The time of this number of steps is subtracted.
 FEW = 2
 # A function from sentences to their most probable paraphrases.
 Generate = Callable[[list[str]], list[str]]

@@ -141,7 +141,7 @@ def main() -> None:
     """Parse the command line, measure, print Markdown tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--text", type=Path, required=True, help="one sentence on a line")
-    parser.add_argument("--lines", type=int, default=230_000, help="so many of them (default: %(default)s)")
+    parser.add_argument("--lines", type=int, default=230_000, help="maximum number of them (default: %(default)s)")
     parser.add_argument("--sts", type=Path, required=True, help="folder with the STS sets")
     parser.add_argument("--program", type=Path, help="the authors' program, compiled; without it, ours alone")
     parser.add_argument("--epochs", type=int, default=2)

@@ -38,15 +38,13 @@ from typing import Any
 import yaml
 
 TABLE = Path(__file__).with_suffix(".yaml")
-# The options that give folders of sources.
-FOLDERS = ("wordnet", "common-voice", "addresses", "factbook")
+FOLDERS = ("wordnet", "common-voice", "addresses", "factbook")  # The options that give folders of sources
 # Files of this size and larger in repositories are left out, because the text was made from copies without them.
 LARGEST = 4 * 2**20
 SYNONYMS = 4  # Number of synonyms that are named before a definition
 # A sentence is left out if it is an evaluation sentence of at least SHORTEST words, or shares RUN in a row with one.
 SHORTEST, RUN = 4, 8
-# A source of the table, or a part of one.
-Part = dict[str, Any]
+Part = dict[str, Any]  # A source of the table, or a part of one
 
 
 def git(folder: Path, *arguments: str, given: bytes = b"") -> bytes:
@@ -197,7 +195,6 @@ READERS: dict[str, Callable[[str, Part], Iterable[str | tuple[str, str]]]] = {
     "yaml-glossary": lambda text, part: glossary(yaml.load(text, yaml.CBaseLoader), part),
     "definitions": definitions,
 }
-
 
 # A sentence ends at a mark before a capital, but not at "Mr.", nor at the letters of "J. F." and "U.S.".
 SHORT = "Mr Mrs Ms Dr St Jr Sr v vs etc Prof Gen Col Lt Inc Ltd Co Corp Mt Rev Hon Sen Rep Capt Sgt e\\.g i\\.e"

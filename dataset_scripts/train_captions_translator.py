@@ -186,7 +186,7 @@ def pad(rows: list[list[int]], value: int) -> torch.Tensor:
 
 
 def batches(pairs: list[tuple[str, str]], out: Path, recipe: Recipe) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Yield batches of source and target ids without end; segmentations are drawn anew in every epoch."""
+    """Yield batches of source and target ids without end; segmentations are drawn again in every epoch."""
     model = sentencepiece.SentencePieceProcessor(model_file=str(out / "source.spm"))
     sentencepiece.set_random_generator_seed(recipe.seed)
     order = random.Random(recipe.seed)

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-# Vectors are centred on the mean of so many frequent words; a mean over all words would be that of the many rare ones.
+# Number of frequent words on whose mean vectors are centred; a mean over all words would be that of rare ones.
 FREQUENT = 20_000
 
 

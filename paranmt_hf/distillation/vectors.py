@@ -41,7 +41,8 @@ from paranmt_hf.util.wording import counted
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
-SAMPLE = 50_000  # Principal components are computed from the averages of at least so many sentences, if there are
+# Minimum number of sentences, if the text has them, from whose averages principal components are computed
+SAMPLE = 50_000
 
 
 @dataclass(frozen=True)

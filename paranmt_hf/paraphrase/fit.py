@@ -79,7 +79,7 @@ def make_paraphraser(
         The record, which is not written yet.
     """
     templates = count_templates(text) if text.controlled else {}
-    # Kept now, because each further reading of the pairs counts anew.
+    # Kept now, because each further reading of the pairs counts again.
     dropped = dict(text.dropped)
     initial = work / "initial"
     if base is None and not initial.exists():

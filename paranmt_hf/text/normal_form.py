@@ -100,7 +100,7 @@ def _changed(text: str) -> str:
 
 
 def _character(match: re.Match[str]) -> str:
-    """Return the character of an HTML entity; the entity itself if there is no such one."""
+    """Return the character of an HTML entity; the text itself if it is not an entity."""
     number, name = match.groups()
     return unescape(match.group()) if number else html5.get(f"{name};", match.group())
 

@@ -68,7 +68,7 @@ class History:
 
 
 def thinned(losses: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    """Halve the number of losses when there are 4,000, by averaging neighbours; so many are enough for a picture."""
+    """Halve the number of losses when there are 4,000, enough for a picture, by averaging neighbours."""
     if len(losses) < 4000:
         return losses
     pairs = zip(losses[::2], losses[1::2], strict=True)

@@ -93,7 +93,7 @@ class SealedCheckpoints:
         """Train to the end.
 
         Args:
-            checkpoint: Folder of the checkpoint to continue from; None to start anew.
+            checkpoint: Folder of the checkpoint to continue from; None to start from the beginning.
             over: Whether training was over at this checkpoint, so that it is only loaded.
         """
         self.remove_callback(PrinterCallback)  # type: ignore[attr-defined]

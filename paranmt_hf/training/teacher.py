@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 Encode = Callable[[list[str]], np.ndarray]
 # Keys of sentences [sentence], uint64, and the sentences [sentence].
 Keyed = tuple[np.ndarray, pa.Array | pa.ChunkedArray]
-PART_SENTENCES = 10_000  # Number of sentences of a file of the cache; an interruption loses at most so many
+PART_SENTENCES = 10_000  # Number of sentences of a file of the cache, and the most that an interruption loses
 
 
 class TeacherVectors:

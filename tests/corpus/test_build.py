@@ -156,7 +156,7 @@ def test_licence_is_checked_before_the_work(bitext, vectors, tmp_path):
     named = {"license": "other", "license_name": "mine-1.0", "license_link": "https://example.org"}
     header = yaml.safe_load((tmp_path / "out" / "README.md").read_text().split("---\n")[1])
     assert {name: header[name] for name in named} == named
-    # The same again is there already, and scoring anew keeps the licence.
+    # The same again is there already, and scoring again keeps the licence.
     assert not make(bitext, tmp_path / "out", vectors, release=ReleaseConfig(license=licence)).fresh
     (tmp_path / "other.txt").write_text("word 1 0\n")
     again = rescore(tmp_path / "out", scorer=tmp_path / "other.txt", engine=LOCAL)

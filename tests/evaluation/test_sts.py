@@ -69,7 +69,7 @@ def test_subsets_and_development(tmp_path):
     assert (found["STSB-dev"].group, found["STSB-dev captions"].group) == (None, "STSB-dev")
     alone = evaluate_sts(Plane(), [development_set(tmp_path)], bootstrap=0)
     assert result.value(DEVELOPMENT) == alone.value(DEVELOPMENT)
-    # Gold 0, 1, 2 against cosines 0, 0.7, 1, over and over; each half of 125 begins anew.
+    # Gold 0, 1, 2 against cosines 0, 0.7, 1, over and over; each half of 125 begins again.
     assert result.value(DEVELOPMENT) == pytest.approx(pearson([0, DIAGONAL, 1], [0, 1, 2]), abs=1e-3)
     assert result.mean is None and not result.tables["Year"]
 

@@ -115,7 +115,7 @@ def test_values_of_the_card(model, release):
 
 
 def test_the_card_in_the_folder_of_a_model(model, golden):
-    """Training writes one; publishing writes it anew with what people say, and shows the picture of training."""
+    """Training writes one; publishing writes it again with what people say, and shows the picture of training."""
     card = (model / "README.md").read_text()
     golden("encoder.md", card)
     assert "s of training" not in card, "equal runs have equal cards"

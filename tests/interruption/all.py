@@ -61,9 +61,9 @@ def _drawn(generator: random.Random, count: int, every: int) -> range:
 def main() -> int:
     """Try the moments; 1 where one of them went wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--every", type=int, default=1, help="of so many moments one, drawn by chance")
+    parser.add_argument("--every", type=int, default=1, help="try one of this number of moments, drawn at random")
     parser.add_argument("--twice", type=int, default=10, help="pairs of moments for each command")
-    parser.add_argument("--full", type=int, default=1, help="of so many moments one with a full disk; 0 for none")
+    parser.add_argument("--full", type=int, default=1, help="try one of this number with a full disk; 0 for none")
     parser.add_argument("--seed", type=int, default=0, help="decides what is drawn")
     parser.add_argument("--only", help="commands whose name begins so")
     chosen = parser.parse_args()

@@ -177,7 +177,7 @@ def test_tokens_are_read_back(tmp_path):
 
 
 def test_ids_hold_when_the_tokenizer_forgets(tmp_path, monkeypatch):
-    """A tokenizer that forgets numbers its tokens anew; those of the store go on."""
+    """A tokenizer that forgets numbers its tokens again; those of the store continue."""
     monkeypatch.setattr("paranmt_hf.training.token_store.WordTokenizer", lambda: WordTokenizer(capacity=3))
     sides = random_text(40)
     store = write_tokens(batches(sides, 5), tmp_path)

@@ -42,7 +42,7 @@ FILES = {
     "page.js": "text/javascript",
 }
 Query = Mapping[str, str]  # URL parameters of a request
-# A function from a sentence and a number to so many nearest sentences with their cosines, best first.
+# A function from a sentence and a number to that number of nearest sentences with their cosines, best first.
 Neighbours = Callable[[str, int], list[tuple[str, float]]]
 
 

@@ -151,7 +151,7 @@ class Explorer:
     Args:
         folder: Folder of the corpus.
         config: Config of the corpus that is queried.
-        text_bytes: The text is kept in memory if the files of the config have at most so many bytes.
+        text_bytes: Maximum size of the files of the config in bytes for which the text is kept in memory.
     """
 
     def __init__(self, folder: Path, *, config: str = "default", text_bytes: int = MEMORY_BYTES // 2) -> None:

@@ -28,7 +28,7 @@ from paranmt_hf.util.wording import brief
 from paranmt_hf.version import __version__
 
 EMBEDDINGS, MODELS, HEALTH = "/v1/embeddings", "/v1/models", "/health"
-SLOWEST = 10_000  # For each so many bytes of its body, a request gets one second more
+SLOWEST = 10_000  # Number of bytes of its body for which a request gets one second more
 
 
 class Metrics:

@@ -86,7 +86,7 @@ def serve_encoder(
             lifespan="off",
             ws="none",
             timeout_keep_alive=limits.seconds,
-            # After Ctrl-C, requests that are being answered get so many seconds.
+            # After Ctrl-C, requests that are being answered get this number of seconds.
             timeout_graceful_shutdown=5,
         )
         server = LimitedServer(config, connections=limits.connections, seconds=limits.seconds)

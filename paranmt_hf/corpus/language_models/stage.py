@@ -27,7 +27,7 @@ from paranmt_hf.util.wording import counted
 
 logger = logging.getLogger(__name__)
 
-FIRST = 50  # Among so many first rows, one must have a usable answer before more answers are paid for
+FIRST = 50  # Number of first rows of which one must have a usable answer before more answers are paid for
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,7 @@ def _tables(pairs: Pairs) -> Iterator[pa.Table]:
     """
     first: dict[str, pa.DataType] | None = None
     for table in pairs.batches():
-        # The table is made anew to drop the metadata of the file, which would be wrong for the result.
+        # The table is made again to drop the metadata of the file, which would be wrong for the result.
         rows = pa.table({name: table[name] for name in table.column_names if name not in PARSES.values()})
         columns = dict(zip(rows.schema.names, rows.schema.types, strict=True))
         first = first or columns

@@ -82,7 +82,7 @@ def has_names(first: Sequence[str], below: Sequence[Sequence[str]], named: Colle
     lengths = []
     for row in filter(None, below):
         lengths.append(max(max(len(field.split()), len(_UNSPACED.findall(field)) / 2) for field in row))
-    # Rows with so many words are sentences.
+    # Rows with this many words are sentences.
     if (words or alike) and lengths and median(lengths) >= 4:
         return True
     short = [all(len(field.split()) < 2 for field in row) for row in below]

@@ -23,7 +23,7 @@ from paranmt_hf.corpus.scoring.chunks import CAPITAL, ENDS, LETTERS, OPENS, PLAI
 from paranmt_hf.corpus.scoring.items import Claim, Statement, condition
 from paranmt_hf.corpus.scoring.number_words import HUNDREDS, ORDINALS, ROMAN, SCALES, TENS, UNITS
 
-STEM = 4  # Words are equal names if so many first letters are the same
+STEM = 4  # Number of first letters that equal names share
 # Capitalised words that are no names.
 NOT_NAMES = frozenset(
     "i i'm i've i'd i'll a an the this that these those he she it we you they his her its our your their my in on "

@@ -44,11 +44,11 @@ WEAKER = re.compile(
     |sta|tol|vul)\w*|dis[a-z]{3,}|mi[s][a-z]{4,}|non\w*|anti\w*|[a-z]{3,}less(?:ly|ness)?""",
     re.VERBOSE,
 )
-# `not` before one of these is no negation; neither is `not` after `or`.
+# `not` before one of these is not a negation; neither is `not` after `or`.
 AFTER_NOT = frozenset("only just merely simply solely least alone necessarily long far".split())
-# `no` before one of these is no negation.
+# `no` before one of these is not a negation.
 AFTER_NO = frozenset("doubt matter wonder less fewer sooner later question".split())
-# Negative words: `not` before one of them is no negation.
+# Negative words: `not` before one of them is not a negation.
 UNDOES = re.compile(
     r"""bad|worse|worst|poor|wrong|false|hopeless|useless|without|rare|rarely
     |un(?!der|til|less|i[tqvfo]|cle)[a-z]{3,}|im(?:poss|mob|mat|perf|prob|prac|moral)\w+|il(?:leg|lic|log)\w+|irr\w+
@@ -74,8 +74,8 @@ def negation_bits(chunk: str, words: list[str]) -> int:
     - `NEGATES`: a negation, which is a claim
     - `CONFIRMS`: a negation of any kind, weaker ones included
     - `IS_NOT`, `IS_NO`, `IS_OR`: one of these words
-    - `TAKES_NOT`, `TAKES_NO`: a `not` or `no` before this chunk is no negation
-    - `TURNS`: `not` or `n't`, which is no negation before a `NEGATIVE` word, or with `DEGREE` words between them
+    - `TAKES_NOT`, `TAKES_NO`: a `not` or `no` before this chunk is not a negation
+    - `TURNS`: `not` or `n't`, which is not a negation before a `NEGATIVE` word, or with `DEGREE` words between them
 
     Args:
         chunk: The text.

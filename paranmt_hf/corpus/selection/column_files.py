@@ -36,7 +36,7 @@ class ColumnFile:
         if not len(rows):
             return np.empty(0, self.kind)
         self._file.flush()
-        # The file is mapped anew each time, so that what was read before does not count as memory of this process.
+        # The file is mapped again each time, so that what was read before does not count as memory of this process.
         return np.memmap(self.path, self.kind, "r", shape=self.rows)[rows]
 
     def read(self, start: int, count: int) -> np.ndarray:

@@ -30,7 +30,7 @@ class EvaluationText:
 
     Args:
         sentences: The evaluation sentences.
-        ngram: Text is found if it has so many consecutive words of an evaluation sentence.
+        ngram: Number of consecutive words of an evaluation sentence by which text is found.
         min_words: Sentences with fewer words are not looked for as a whole, because short ones, such as `Thank you.`,
             are everywhere.
         language: Language of the text (ISO 639-1).

@@ -290,7 +290,7 @@ def parse_tenths(text: str) -> list[int]:
     """Read a choice of tenths such as `9-10` or `1,3,5-6` as ascending numbers from 1 to 10.
 
     Raises:
-        InputError: If the text is no such choice.
+        InputError: If the text is not such a choice.
     """
     chosen: set[int] = set()
     for word in text.split(","):

@@ -20,7 +20,7 @@ from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.progress import Progress
 
 SIMILARITY = 0.7  # Smallest Jaccard similarity of near-duplicates
-FIRST = 32  # Each document is compared with so many, the first, of those that share a key with it
+FIRST = 32  # Maximum number of documents sharing a key, the first ones, that a document is compared with
 COMPARED_AT_ONCE = 2**15  # Number of pairs that are compared at once
 BLOCK = 2**18  # Number of later documents whose pairs are in one file
 # A pair on disk is one number: the lower 46 bits are the earlier document, the upper ones the later document, by its
@@ -166,7 +166,8 @@ def sharing(
 
     Args:
         keys: The keys of the band [document].
-        first: Each document is paired with at most so many others that share its key, those with the smallest indices.
+        first: Maximum number of others sharing its key, those with the smallest indices, that a document is
+            paired with.
         leave_out: Mask [document] of documents that are ignored.
         salts: Numbers [document], uint64, that are mixed into the keys first; None for none.
         sorted_at_once: Number of keys that are sorted at once; the result does not depend on it. The default takes 0.3

@@ -58,7 +58,7 @@ class RepeatedStep:
 
         Args:
             key: A value that changes whenever the memory of the step or its shapes have changed; then it is captured
-                anew.
+                again.
         """
         if key != self._key:
             self._key, self._runs, self._replay = key, 0, None

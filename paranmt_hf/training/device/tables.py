@@ -274,7 +274,8 @@ class DeviceTable:
         """Enlarge buffers that are too small for these numbers; their content is lost."""
         table = self.optimizer.table
         if rows >= len(self._local[0]):
-            # There is one more row, the unused one. Padding in the ids holds its position, so they are allocated anew.
+            # There is one more row, the unused one. Padding in the ids holds its position, so they are allocated
+            # again.
             size = min(_round_up(int(rows * ROOM)), len(table)) + 1
             self._local = [table.new_zeros(size, table.shape[1]) for _ in self._local]
             units, self._ids = max(units, len(self._ids) - 1), self._ids[:0]

@@ -229,7 +229,7 @@ def test_what_is_cut_is_not_read_again(tmp_path):
     assert again.extra == {"left out": 3} and again.shards == first.shards
     with refused():
         cut_into_shards(unreadable(), tmp_path, {"made": "here"}, 3)
-    # A shard that was lost makes all of them be cut anew.
+    # A shard that was lost makes all of them be cut again.
     first.paths()[1].unlink()
     assert stored(cut_into_shards(tables([5]), tmp_path, {"made": "here"}, 2)) == [[0, 1], [2, 3], [4]]
 

@@ -246,6 +246,7 @@ def body(card):
 def test_cards(tmp_path, golden, made_by):
     """Of pairs that people wrote, that a machine wrote, and that nobody knows where from."""
     folder = make(tmp_path / "corpus", made_by=made_by).folder
+    # Compares the card with its file.
     golden(f"corpus-{made_by or 'unknown'}.md", (folder / "README.md").read_text(encoding="utf8"))
 
 

@@ -181,7 +181,7 @@ NOWHERE = Path("nowhere")
 
 
 def tables(columns, rows):
-    """A table cut into tables of so many rows."""
+    """A table cut into tables of a number of rows."""
     table = pa.table(columns)
     return lambda: iter([table.slice(start, rows) for start in range(0, table.num_rows, rows)])
 

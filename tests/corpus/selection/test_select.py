@@ -212,7 +212,7 @@ class Stopped(Exception):
 
 
 def stopped(monkeypatch, kind, rows):
-    """Let a filter judge so many rows, and then be interrupted; returns how many rows it judged."""
+    """Let a filter judge a number of rows, and then be interrupted; returns how many rows it judged."""
     judge, judged = kind.judge, []
 
     def judging(self, table):
