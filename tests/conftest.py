@@ -135,7 +135,6 @@ def killed_after(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     ) -> None:
         if kind is None:
             from paranmt_hf.training.cpu_engine import CpuEngine as kind
-        name = name or "train_on"
         left, original = iter(range(count)), getattr(kind, name)
 
         def stopping(*given: object, **named: object) -> object:

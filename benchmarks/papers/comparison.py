@@ -83,7 +83,8 @@ class Comparison:
                 # Sets that the encoders may have been chosen on are left out, and parts of sets.
                 titles = {row.name for row in results.tables["Set"]}
                 rows_of_sets = [row for row in results.tables["Set"] if row.group not in titles]
-                figure = float(np.mean([row.main for row in rows_of_sets if not CHOSEN_ON.match(row.name)]))
+                others = [row for row in rows_of_sets if not CHOSEN_ON.match(row.name)]
+                figure = float(np.mean([row.main for row in others or rows_of_sets]))
             assert figure is not None
             found.append(figure)
         return found

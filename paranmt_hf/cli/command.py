@@ -37,7 +37,7 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """The option as messages show it: `--batch-size`, `FILE` if it is positional, `--search beams` in a group."""
+        """The option as messages show it: `--batch-size`, `FILE` if positional, `--decoding beams` in a group."""
         if self.group is not None:
             return f"{flag_of(self.group.name)} {self.field}"
         return self.name.upper() if self.positional else flag_of(self.name)

@@ -12,6 +12,7 @@ from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import refuse
 from paranmt_hf.hub.repository import ASSETS, CAPTIONS, check_name
 from paranmt_hf.text.protocols import Encoder
+from paranmt_hf.util.files import resolved
 
 
 def quickstart(out: str | Path, *, translator: str = CAPTIONS) -> Iterator[str]:
@@ -27,7 +28,7 @@ def quickstart(out: str | Path, *, translator: str = CAPTIONS) -> Iterator[str]:
     # In a folder that is a corpus or an encoder, its files would be mixed with the new ones.
     held = [name for name in (RELEASE_RECORD, "modules.json") if (folder / name).exists()]
     for wrong, reason in (
-        (not folder.name, "is the root of the file system"),
+        (not resolved(out).name, "is the root of the file system"),
         (folder.exists() and not folder.is_dir(), "is a file, and the quickstart makes a folder"),
         (held, f"is a corpus or an encoder: it holds {' and '.join(held)}"),
     ):

@@ -209,9 +209,7 @@ def development_set(folder: Path | str) -> StsSet:
     Args:
         folder: Folder of the STS benchmark, or a folder that holds it under the name `STSBenchmark`.
     """
-    folder = Path(folder)
-    if not (folder / "sts-dev.csv").exists() and (folder / "STSBenchmark").is_dir():
-        folder = folder / "STSBenchmark"
+    folder = benchmark_folder(folder)
     rows = [*_benchmark_rows(folder, "dev"), *_benchmark_rows(folder, "test")]
     pairs = [row.pair for row in rows if row.file == "track5.en-en"]
     if len(pairs) != 250:
@@ -220,6 +218,13 @@ def development_set(folder: Path | str) -> StsSet:
             "the STS benchmark again"
         )
     return collect(DEVELOPMENT, pairs, folder, scale=SCALE)
+
+
+def benchmark_folder(folder: str | Path) -> Path:
+    """Return the folder of the STS benchmark: the given one, or `STSBenchmark` in it."""
+    folder = Path(folder).expanduser()
+    inner = folder / "STSBenchmark"
+    return inner if inner.is_dir() and not (folder / "sts-dev.csv").exists() else folder
 
 
 class _BenchmarkRow(NamedTuple):

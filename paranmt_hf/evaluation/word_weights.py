@@ -113,10 +113,12 @@ def word_weights(
         left_out = set(counts.most_frequent(config.blacklist))
         weights = np.array([word not in left_out for word in words], np.float64)
     if not weights.any():
-        advice = "name other vectors with `norms_of`" if weighting == "norms" else "take a smaller `blacklist`"
+        option, advice = "blacklist", "take a smaller `blacklist`"
+        if weighting == "norms":
+            option, advice = "norms_of", "name other vectors with `norms_of`"
         raise InputError(
             f"the weighting {weighting} leaves none of the {len(words):,} words; {advice}",
-            option="norms_of" if weighting == "norms" else None,
+            option=option,
         )
     return weights
 

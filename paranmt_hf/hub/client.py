@@ -79,7 +79,7 @@ def explain(error: BaseException, name: str, kind: str, revision: str | None = N
         revision: The revision that was asked for; None for the default one.
         writing: Whether the repository was to be changed, not read.
     """
-    from huggingface_hub import constants, errors
+    from huggingface_hub import constants, errors, get_token
 
     causes: list[BaseException] = []
     cause: BaseException | None = error
@@ -95,7 +95,7 @@ def explain(error: BaseException, name: str, kind: str, revision: str | None = N
     if answer is not None:
         return _answered(answer, name, kind, revision, writing)
     if type(error).__name__ == "DatasetNotFoundError":
-        return _absent(name, kind)
+        return _absent(name, kind, logged_in=writing or bool(get_token()))
     # Modules of the client's libraries for HTTP: a broken connection raises errors of many classes from them.
     network = ("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3", "socket", "ssl", "hf_xet")
     of_network = any(type(cause).__module__.split(".")[0] in network for cause in causes)
@@ -112,6 +112,8 @@ def _answered(answer: HfHubHTTPError, name: str, kind: str, revision: str | None
     from huggingface_hub import errors, get_token
 
     status = answer.response.status_code
+    # Nobody writes without a token, which may be another than that of the login.
+    logged_in = writing or bool(get_token())
     if isinstance(answer, errors.RevisionNotFoundError):
         return f"{kind} {name!r} on the Hub has no revision {revision!r}; its page lists its branches and tags"
     if isinstance(answer, errors.GatedRepoError):
@@ -119,8 +121,8 @@ def _answered(answer: HfHubHTTPError, name: str, kind: str, revision: str | None
             f"{kind} {name!r} is only for those who accepted its terms; accept them on its page on the Hub, logged in"
         )
     # With a valid token the Hub answers 404 if the repository is hidden from it; 401 means that the token is invalid.
-    if isinstance(answer, errors.RepositoryNotFoundError) and not (status == 401 and get_token()):
-        return _absent(name, kind)
+    if isinstance(answer, errors.RepositoryNotFoundError) and not (status == 401 and logged_in):
+        return _absent(name, kind, logged_in=logged_in)
     if status == 401:
         return (
             "the Hub does not accept the token; log in again with `hf auth login`, or give a valid one (`token`, or "
@@ -136,11 +138,9 @@ def _answered(answer: HfHubHTTPError, name: str, kind: str, revision: str | None
     return f"the Hub answered {status} for {kind} {name!r}: {_first_line(answer.server_message or str(answer))}"
 
 
-def _absent(name: str, kind: str) -> str:
+def _absent(name: str, kind: str, *, logged_in: bool) -> str:
     """Explain that the Hub has no such repository, or hides it from this login."""
-    from huggingface_hub import get_token
-
-    who = "your login may see" if get_token() else "can be seen without a login"
+    who = "your login may see" if logged_in else "can be seen without a login"
     return (
         f"the Hub has no {kind} {name!r} that {who}; check the name, and if it is private log in as somebody who may "
         "read it (`hf auth login`, or HF_TOKEN)"

@@ -116,8 +116,7 @@ def upload(files: RepositoryFiles, target: Target, token: str | bool | None = No
         raise InputError("publishing needs a login: run `hf auth login`, or set HF_TOKEN to a token that may write")
     client = HfApi(library_name="paranmt-hf", token=token)
     try:
-        _ensure_branch(client, target)
-        return _upload(client, files, target)
+        return _upload(client, files, target, _ensure_branch(client, target))
     except InputError:
         raise
     # The client passes on errors of several libraries.
@@ -126,8 +125,11 @@ def upload(files: RepositoryFiles, target: Target, token: str | bool | None = No
         raise InputError(reason.replace(token, "(token)") if isinstance(token, str) else reason) from error
 
 
-def _ensure_branch(client: HfApi, target: Target) -> None:
-    """Create the repository and the branch if they do not exist; reject a public one that should be private."""
+def _ensure_branch(client: HfApi, target: Target) -> dict[str, str]:
+    """Create the repository and the branch if they do not exist, and return the commit of each tag by its name.
+
+    A public repository that should be private is rejected.
+    """
     # With None, the settings of an organisation decide whether its new repositories are private.
     client.create_repo(target.name, repo_type=target.kind, private=target.private or None, exist_ok=True)
     if target.private and not client.repo_info(target.name, repo_type=target.kind).private:
@@ -137,19 +139,19 @@ def _ensure_branch(client: HfApi, target: Target) -> None:
             option="private",
         )
     refs = client.list_repo_refs(target.name, repo_type=target.kind)
-    if target.revision in {tag.name for tag in refs.tags}:
+    tags = {tag.name: tag.target_commit for tag in refs.tags}
+    if target.revision in tags:
         raise InputError(
             f"{target.revision!r} is a version of {target.name!r}, which stays as it is; name a branch",
             option="revision",
         )
     if target.revision != "main":
         client.create_branch(target.name, repo_type=target.kind, branch=target.revision, exist_ok=True)
+    return tags
 
 
-def _upload(client: HfApi, files: RepositoryFiles, target: Target) -> Published:
-    """Commit changed files to an existing branch, and create the tag; a tag with other files is refused."""
-    refs = client.list_repo_refs(target.name, repo_type=target.kind)
-    tags = {tag.name: tag.target_commit for tag in refs.tags}
+def _upload(client: HfApi, files: RepositoryFiles, target: Target, tags: Mapping[str, str]) -> Published:
+    """Commit changed files to an existing branch, and create the tag; a tag of `tags` with other files is refused."""
     head = client.repo_info(target.name, repo_type=target.kind, revision=target.revision).sha
     changed = changed_paths(client, files, target)
     if target.tag is not None and target.tag in tags and (changed or tags[target.tag] != head):

@@ -290,7 +290,7 @@ def _cut_originals(
     def rows() -> Iterator[pa.Table]:
         for table in source.tables():
             labels = table["label"].cast(pa.string())
-            if out.name.endswith(".tsv") and pc.any(pc.match_substring_regex(labels, r"[\t\r\n]")).as_py():
+            if out.suffix.lower() == ".tsv" and pc.any(pc.match_substring_regex(labels, r"[\t\r\n]")).as_py():
                 raise InputError(
                     f"{source.table.path} has a {source.names[1]!r} with a tab or a line break, which TSV cannot "
                     "hold; write .jsonl, .csv or .parquet",

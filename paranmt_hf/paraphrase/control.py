@@ -102,13 +102,13 @@ def measure_control(folder: Path, text: TrainingPairs, parser: Parser | None) ->
     return figures
 
 
-def held_out_trees(text: TrainingPairs, most: int = 100) -> dict[str, str]:
-    """Return the linearised trees of the first `most` different held-out source sentences, by sentence."""
+def held_out_trees(text: TrainingPairs) -> dict[str, str]:
+    """Return the linearised trees of the first 100 different held-out source sentences, by sentence."""
     found: dict[str, str] = {}
     for table in text.tables("read held-out sentences"):
         held_out = table.filter(pa.array(held_out_keys(table["reference"], text.training.held_out)))
         for sentence, tree in zip(held_out["source"].to_pylist(), held_out["source_parse"].to_pylist(), strict=True):
             found.setdefault(" ".join(sentence.split()), tree)
-            if len(found) == most:
+            if len(found) == 100:
                 return found
     return found

@@ -292,7 +292,6 @@ def measure(
     budget: int,
     longest: int,
     template_of: Callable[[str], str] | None = None,
-    most: int = 500,
 ) -> HeldOutFigures:
     """Measure a model on held-out pairs; its training mode is restored afterwards.
 
@@ -304,9 +303,9 @@ def measure(
         longest: Maximum number of pieces that are generated.
         template_of: Returns the template of a tree, if the targets are trees. The share of generated trees with the
             requested template is then measured in place of BLEU.
-        most: Maximum number of pairs, which are taken at equal distances.
     """
-    chosen = np.unique(np.linspace(0, len(store) - 1, min(most, len(store))).round().astype(np.int64))
+    # At most 500 pairs are measured, at equal distances.
+    chosen = np.unique(np.linspace(0, len(store) - 1, min(500, len(store))).round().astype(np.int64))
     lengths, sides = store.lengths[chosen], store.take(chosen)
     sources, targets, *controls = sides
     bleu = match = loss_other_tree = None

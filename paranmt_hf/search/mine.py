@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -160,7 +160,7 @@ def mine_pairs(
     out = result_folder(out)
     release.check_license()
     mining.encoder.check_language(release.language)
-    identity = mining.identity
+    identity = as_json(mining.identity)
     if made_by != "unknown":
         identity["pairs"]["made_by"] = made_by
     if written_by := _written_by([(first, column), (second, second_column)], release.license):
@@ -213,7 +213,7 @@ class Mining:
     def __init__(self, sources: list[Reader], encoder: NamedEncoder, config: MineConfig) -> None:
         self.encoder, self.config, self._sources = encoder, config, sources
 
-    @property
+    @cached_property
     def identity(self) -> Identity:
         """Everything that determines the pairs: files, encoder and settings, with checksums."""
         files = [source.identity for source in self._sources]

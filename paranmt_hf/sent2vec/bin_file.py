@@ -26,11 +26,10 @@ from paranmt_hf.encoders.config import WIDEST
 from paranmt_hf.encoders.modules.paranmt_tables import LONGEST
 from paranmt_hf.encoders.vocabulary import UNKNOWN
 from paranmt_hf.errors import InputError
+from paranmt_hf.text.vector_formats import MAGIC, SENT2VEC_VERSION
 from paranmt_hf.util.wording import counted
 
-# Version 11 is that of Sent2Vec, version 12 that of fastText's own files since 2018, whose settings have the same
-# layout.
-MAGIC, VERSION, FASTTEXT_VERSION = 793712314, 11, 12
+FASTTEXT_VERSION = 12  # That of fastText's own files since 2018, whose settings have the same layout
 MODELS = {1: "cbow", 2: "skipgram", 3: "supervised", 4: "sent2vec", 5: "cbow-c+w-ngrams"}
 LOSSES = {1: "hierarchical softmax", 2: "negative sampling", 3: "softmax"}
 # The program's name for word 0, which stands in the place of a target and is in no text.
@@ -213,7 +212,9 @@ def _read_settings(reader: BinReader) -> dict[str, Any]:
         raise reader.refused(
             "not a .bin model of the Sent2Vec program; `paranmt train --vectors` reads vectors as text"
         )
-    reader.check(version in (VERSION, FASTTEXT_VERSION), "the version of the file", f"{VERSION}", version)
+    reader.check(
+        version in (SENT2VEC_VERSION, FASTTEXT_VERSION), "the version of the file", f"{SENT2VEC_VERSION}", version
+    )
     found = dict(zip(OPTIONS, reader.numbers("12id", "the settings"), strict=True))
     kind = MODELS.get(found.pop("model"))
     if kind is not None and (kind != "sent2vec" or version == FASTTEXT_VERSION):

@@ -9,7 +9,7 @@ import numpy as np
 
 from paranmt_hf.errors import DivergedError, InputError, refuse
 from paranmt_hf.evaluation.correlation import pearson, spearman
-from paranmt_hf.evaluation.sts_data import read_benchmark
+from paranmt_hf.evaluation.sts_data import benchmark_folder, read_benchmark
 from paranmt_hf.evaluation.transfer_data import JUDGEMENTS, TaskPart, TransferTask, read_tasks
 
 # The subset of the STS benchmark that each of its tasks uses, in all three parts (ParaNMT-50M, table 16); None for
@@ -39,9 +39,7 @@ def read_task(folder: str | Path, name: str) -> TransferTask:
     """
     if name not in BENCHMARK:
         return read_tasks(folder, [name])[0][0]
-    folder = Path(folder).expanduser()
-    if (folder / "STSBenchmark").is_dir():
-        folder /= "STSBenchmark"
+    folder = benchmark_folder(folder)
     subset = BENCHMARK[name]
     parts, files = {}, []
     for split in ("train", "dev", "test"):

@@ -114,7 +114,8 @@ class Head(nn.Module):
             head.load_state_dict(load_file(weights), assign=True)
             for name, weight in head.state_dict().items():
                 broken = not bool(weight.float().isfinite().all())
-                refuse(broken, f"{weights}: {name!r} holds a number that is not finite; train the model again")
+                message = f"{weights}: {name!r} holds a number that is not finite; train the model again"
+                refuse(broken, message, path=weights)
         except (SafetensorError, OSError, RuntimeError) as error:
             reason = str(error).strip().split("\n")[-1].strip()
             raise InputError(f"cannot read {weights}: {reason}; copy the whole model again", path=weights) from None

@@ -13,6 +13,8 @@ from paranmt_hf.util.files import open_lines
 from paranmt_hf.util.wording import counted
 
 HEAD = 1 << 16  # Number of first bytes that are looked at
+# The number with which every `.bin` file of fastText and Sent2Vec begins, and the version of the format of Sent2Vec.
+MAGIC, SENT2VEC_VERSION = 793712314, 11
 LONGEST_WORD = 1 << 16  # Maximum number of bytes of a word
 # First bytes of other files, and what an error says about such a file.
 _OTHERS = {
@@ -65,12 +67,11 @@ def _other_format(path: Path, head: bytes) -> str | None:
         return f"is a zip archive; unpack it and name one of its files: {', '.join(names[:5])}{more}"
     if head[257:262] == b"ustar":
         return "is a tar archive; unpack it (`tar -xf`) and name one of its files"
-    # Every `.bin` file of fastText and Sent2Vec begins with this number.
-    if len(head) < 14 * 4 or head[:4] != struct.pack("<i", 793712314):
+    if len(head) < 14 * 4 or head[:4] != struct.pack("<i", MAGIC):
         return next((advice for start, advice in _OTHERS.items() if head.startswith(start)), None)
     # The number is followed by the version and twelve settings. Setting 7, the kind of model, is 4 for Sent2Vec.
     _, version, *settings = struct.unpack_from("<14i", head)
-    if version == 11 and settings[7] == 4:
+    if version == SENT2VEC_VERSION and settings[7] == 4:
         return (
             "is a model of Sent2Vec, an encoder of its own; make a folder of it with `paranmt encoder convert`, and "
             "give that folder where an encoder is asked for"

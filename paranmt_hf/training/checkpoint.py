@@ -80,7 +80,7 @@ def read_checkpoint(path: Path, framework: Literal["pt", "np"] = "pt") -> tuple[
             return tensors, json.loads(about["state"])
     except (OSError, SafetensorError, ValueError, KeyError, TypeError):
         pass
-    raise InputError(f"{path} is damaged; remove it and run again, from the start")
+    raise InputError(f"{path} is damaged; remove it and run again, from the start", path=path)
 
 
 class CheckpointFile:

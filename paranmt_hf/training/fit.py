@@ -5,10 +5,12 @@ An engine trains models that only average rows, without word factors and in one 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from paranmt_hf.encoders.composition import take_apart
@@ -76,10 +78,12 @@ def fit_encoder(
     return history
 
 
-def development_score(model: SentenceEncoder, held_out: StsSet) -> float:
-    """Compute Pearson's r of a model with its current weights on the development set."""
+def development_score(
+    model: SentenceEncoder, held_out: StsSet, correlation: Callable[[np.ndarray, np.ndarray], float] = pearson
+) -> float:
+    """Compute a correlation of a model with its current weights on a development set, by default Pearson's r."""
     training = model.training
     model.eval()
     similarities = pair_similarities(WithoutProgressBar(model), held_out.left, held_out.right, held_out.name)
     model.train(training)
-    return pearson(similarities.values, held_out.gold)
+    return correlation(similarities.values, held_out.gold)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,6 +99,7 @@ def _plan(
     if (entries := eval_results(figures[0] if figures else None)) is not None:
         files[RESULTS_FILE] = entries.encode()
 
+    @cache
     def values(repository: str) -> dict[str, Any]:
         found = encoder_values(own, repository.split("/")[1], folder, about, figures)
         return {**found, "repository": repository}

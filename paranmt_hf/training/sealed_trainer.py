@@ -162,10 +162,10 @@ class CourseCallback(TrainerCallback):
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         """Mark a checkpoint as complete; the trainer calls this when it has written one."""
-        self._saved = time.monotonic()
         if state.is_world_process_zero:
             folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
             seal(folder, as_json(self.course))
+        self._saved = time.monotonic()
 
     def keep_best(self, state: TrainerState) -> None:
         """Write the current weights to disk as the best so far."""

@@ -15,10 +15,8 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.reading.pairs import SIDES, PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.named_encoder import WithoutProgressBar
 from paranmt_hf.errors import DivergedError, InputError
 from paranmt_hf.evaluation.correlation import spearman
-from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.supervised.config import SuperviseConfig
 from paranmt_hf.supervised.data import measure_of
 from paranmt_hf.training.config import TrainConfig
@@ -118,7 +116,7 @@ class PairObjective:
             running: Folder for checkpoints.
         """
         # Imports torch.
-        from paranmt_hf.training.fit import fit_encoder
+        from paranmt_hf.training.fit import development_score, fit_encoder
         from paranmt_hf.training.prepare import prepare_training
 
         # The prepared pairs and the initial encoder depend on nothing else, so other trials use them too.
@@ -129,9 +127,7 @@ class PairObjective:
         held_out = self._whole.development
         assert held_out is not None
         try:
-            encoder = WithoutProgressBar(model.eval())
-            similarities = pair_similarities(encoder, held_out.left, held_out.right, held_out.name)
-            return spearman(similarities.values, held_out.gold), loss
+            return development_score(model, held_out, spearman), loss
         except InputError as error:
             raise DivergedError(str(error)) from None
 

@@ -76,9 +76,7 @@ def recording(out: Path | None, command: str, options: Mapping[str, Any]) -> Ite
         _OPTIONS.reset(before)
 
 
-def result_folder(
-    out: str | Path, kind: type[Record] | None = None, *, sources: Iterable[str | Path] = (), option: str = "out"
-) -> Path:
+def result_folder(out: str | Path, kind: type[Record] | None = None, *, sources: Iterable[str | Path] = ()) -> Path:
     """Return the absolute path of the folder of a result; reject one that cannot be written, before any work is done.
 
     Args:
@@ -86,20 +84,19 @@ def result_folder(
         kind: Class of the record of the result. The folder must be missing, empty, or hold a result with such a
             record. None if it is not checked here what the folder holds.
         sources: Input files and folders of the result. It must not lie inside one, because it would change it.
-        option: Name of the parameter that `out` is from, for errors.
     """
 
     def refusal(reason: str) -> InputError:
-        return InputError(f"{out} {reason}; {ANOTHER}", option=option, path=folder)
+        return InputError(f"{out} {reason}; {ANOTHER}", option="out", path=folder)
 
     folder = resolved(out)
     if not folder.name:
         raise refusal("is the root of the file system")
     if folder == Path.cwd():
         raise refusal("is the current folder of this process, which cannot be replaced")
-    refuse_inside(folder, sources, option)
+    refuse_inside(folder, sources, "out")
     if kind is not None and not is_free(folder):
-        _read(folder, kind, kind.read, option)
+        _read(folder, kind, kind.read)
     return folder
 
 
@@ -120,7 +117,6 @@ def run(
     read: Callable[[Path], R] | None = None,
     work_identity: object = None,
     keep_result: bool = False,
-    keep_work: bool = False,
     rank: int = 0,
     barrier: Callable[[], None] = lambda: None,
 ) -> T:
@@ -146,7 +142,6 @@ def run(
         work_identity: What unfinished work must agree with, if that is not `identity`.
         keep_result: Whether `make` continues what an interrupted call left in the folder of the result. By default
             that folder is emptied first.
-        keep_work: Whether the work folder stays when the result is finished.
         rank: Rank of this process among several that make one result together. Only rank 0 locks and writes; the
             others only call `make`.
         barrier: Waits for all processes. It is called when the result is in its place.
@@ -155,7 +150,7 @@ def run(
     identity, work = as_json(identity), work_folder(out)
     record = find(out, identity, kind, read)
     if record is not None:
-        if rank == 0 and not keep_work:
+        if rank == 0:
             remove_leftover(out, command)
         return result(out, record, False)
     if rank:
@@ -168,8 +163,7 @@ def run(
         fresh = record is None
         if record is None:
             record = _make(out, work, kind, make, keep_result=keep_result)
-        if not keep_work:
-            remove(work)
+        remove(work)
     barrier()
     return result(out, record, fresh)
 
@@ -278,14 +272,14 @@ def find(out: Path, identity: Identity, kind: type[R], read: Callable[[Path], R]
     return record
 
 
-def _read(out: Path, kind: type[Record], read: Callable[[Path], R], option: str = "out") -> R:
+def _read(out: Path, kind: type[Record], read: Callable[[Path], R]) -> R:
     """Read a finished result; reject files that this command did not make, and name another path in errors."""
     if not kind.path(out).exists():
         raise InputError(
-            f"{out} exists and was not made by this command; it was left as it is; {ANOTHER}", option=option, path=out
+            f"{out} exists and was not made by this command; it was left as it is; {ANOTHER}", option="out", path=out
         )
     try:
         return read(out)
     except InputError as error:
         # The folder may hold something of the user's, so the error advises another path rather than to delete it.
-        raise InputError(f"{error}; {ANOTHER}", option=option, path=out) from None
+        raise InputError(f"{error}; {ANOTHER}", option="out", path=out) from None

@@ -74,7 +74,7 @@ def locked(work: Path, command: str, identity: Identity, holds: Holds | None) ->
         if known is not None and known != state and known["resumable"]:
             if known["command"] != command:
                 raise InputError(
-                    f"{work} holds work of `paranmt {known['command']}`, unfinished or kept; let that command finish, "
+                    f"{work} holds work of `paranmt {known['command']}`, unfinished; let that command finish, "
                     "or delete that folder or move it away",
                     path=work,
                 )

@@ -99,6 +99,8 @@ def test_without_the_translator(folder, without_translator, capsys):
         assert main([*command.split(), "--out", "made"]) == 1
         out, error = capsys.readouterr()
         assert not out and error.count("\n") == 1 and "captions-cs-en" in error and "--translator" in error
+    # The current folder is a folder like any other.
+    assert main(["quickstart", "--out", "."]) == 1 and "captions-cs-en" in capsys.readouterr().err
     assert sorted(path.name for path in folder.iterdir()) == ["cs", "site"]
     assert paranmt_hf.StaticEncoder.from_pretrained().encode(["A dog."]).shape == (1, 256)
     assert usual_score("captions-cs-en") is None

@@ -90,7 +90,7 @@ def test_weights_by_hand():
     inverse = word_weights("inverse-frequency", names, config, counts=COUNTS)
     assert inverse == pytest.approx([1 / 6, 1 / 3, 1, 1])
     assert word_weights("blacklist", names, WordWeighting(blacklist=2), counts=COUNTS).tolist() == [0, 0, 1, 1]
-    with refused():
+    with refused("blacklist"):
         word_weights("blacklist", names[:2], WordWeighting(blacklist=3), counts=COUNTS)
     scaled = WordWeighting(weighting=("norms",), norms_of="m")
     assert word_weights("norms", names, scaled, norms={"the": 1.0, "cat": 3.0}).tolist() == [1, 3, 2, 2]

@@ -30,11 +30,6 @@ PACK = {
 }
 
 
-def unpacked(raw):
-    with pa.CompressedInputStream(raw, "zstd") as found:
-        return found.read()
-
-
 def content(kind):
     """Rows with names, if the format has them, as bytes."""
     if kind == ".jsonl":

@@ -281,12 +281,15 @@ def test_work_of_others_is_not_taken(tmp_path):
 
 def test_leftovers_of_a_finished_result_go(tmp_path):
     out, work = tmp_path / "out", tmp_path / "out.work"
-    run_toy(out, keep_work=True)
+    with pytest.raises(KeyboardInterrupt):
+        run_toy(out, make=make_toy(toy(), KeyboardInterrupt()))
+    shutil.copytree(work, tmp_path / "kept")
+    run_toy(out)
+    (tmp_path / "kept").rename(work)
     # What a kill left, by a process that cannot be running, and a folder of the user.
     (tmp_path / ".out.work.99999999-0a1b2c3d.tmp" / "part").mkdir(parents=True)
     (tmp_path / ".out.work.gone" / "mine").mkdir(parents=True)
-    assert steps_of(work) == 3
-    assert not run_toy(out, keep_work=True).fresh and work.exists()
+    assert steps_of(work) == 2
     with locked(work, "toy", json.loads((work / "run.json").read_text())["identity"], lambda work: True):
         assert not run_toy(out).fresh and work.exists()
     state = json.loads((work / "run.json").read_text())

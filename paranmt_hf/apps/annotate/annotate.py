@@ -25,7 +25,7 @@ from paranmt_hf.apps.annotate.table import (
     progress_of,
 )
 from paranmt_hf.corpus.release.release import find_release
-from paranmt_hf.errors import InputError, WriteError
+from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import replacing, result_file, shown_path
 from paranmt_hf.util.local_page import address, listen, new_token, serve
 from paranmt_hf.util.markers import Writes
@@ -181,7 +181,8 @@ def import_annotation(folder: str | Path, file: str | Path, *, replace: bool = F
     answers = read_csv(Path(file), sample)
     try:
         return AnswerStore(Path(folder) / ANSWERS_FILE, sample).merge(answers, replace=replace)
-    except WriteError:
-        raise
     except InputError as error:
-        raise InputError(f"{file}: {error}", option=error.option, path=Path(file)) from None
+        # Other errors are about the answers in the folder, not about the file.
+        if error.option != "replace":
+            raise
+        raise InputError(f"{file}: {error}", option="replace", path=Path(file)) from None

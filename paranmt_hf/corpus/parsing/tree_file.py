@@ -88,6 +88,8 @@ class TreeFile:
             Sentences with their trees; sentences that the file lacks come last, with None.
         """
         missing = set(sentences)
+        if not missing:
+            return
         for batch in self._reader().batches(Report()):
             found: list[tuple[str, Tree | None]] = []
             for row, sentence in enumerate(batch["sentence"].to_pylist()):
@@ -96,6 +98,8 @@ class TreeFile:
                     tree, line = batch["tree"][row].as_py(), batch["id"][row].as_py() + 1
                     found.append((sentence, read_at(tree, f"{self.path.name}:{line}") if tree else None))
             yield found
+            if not missing:
+                return
         yield [(sentence, None) for sentence in sentences if sentence in missing]
 
     def write_index(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -48,7 +49,14 @@ def decode(column: pa.Array) -> pa.Array:
 
 
 def read_numbers(
-    column: pa.Array, name: str, where: str, first: int, *, optional: bool = False, skipped: np.ndarray | None = None
+    column: pa.Array,
+    name: str,
+    where: str,
+    first: int,
+    path: Path | None = None,
+    *,
+    optional: bool = False,
+    skipped: np.ndarray | None = None,
 ) -> pa.Array:
     """Convert numbers [row], or bytes that spell them, to float32.
 
@@ -57,6 +65,7 @@ def read_numbers(
         name: Name of the column, for errors.
         where: Place of the rows, for errors; the number of a row follows it.
         first: Number of the first row.
+        path: The file of the rows, for errors.
         optional: Whether a number may be missing, and is null then.
         skipped: Booleans [row] that mark rows in which a number may be missing although it is not optional.
 
@@ -75,7 +84,7 @@ def read_numbers(
     bad = ~np.isfinite(numbers.to_numpy(zero_copy_only=False))
     may_be_missing = missing if optional else missing & (False if skipped is None else skipped)
     expected = f"a finite number in column {name!r}"
-    refuse_row(bad & ~may_be_missing, column, where, first, expected, "correct or remove the row")
+    refuse_row(bad & ~may_be_missing, column, where, first, expected, "correct or remove the row", path=path)
     return numbers
 
 

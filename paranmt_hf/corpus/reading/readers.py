@@ -160,7 +160,8 @@ class Reader(ABC):
                 continue
             if name in self.numbers:
                 optional = name in self.optional
-                columns.append(read_numbers(raw, name, piece.where, piece.first, optional=optional, skipped=blank))
+                where = (piece.where, piece.first, piece.path)
+                columns.append(read_numbers(raw, name, *where, optional=optional, skipped=blank))
                 continue
             text = decode(raw)
             undecodable |= np.asarray(pc.and_(raw.is_valid(), text.is_null()))

@@ -40,12 +40,6 @@ class MeasuredCorpus:
     has_free_columns: bool = False  # Whether its columns may have any name, as in files that are not of a corpus
 
 
-def numbered_pairs(table: pa.Table) -> pa.Table:
-    """Return the pairs of a corpus with a number of its own for each row as `id`, so that they can be sampled."""
-    columns = [pa.chunked_array([row_numbers(table)]), table["reference"], table["translation"]]
-    return pa.table(columns, names=["id", "reference", "translation"])
-
-
 def open_corpus(
     path: str | Path, *, side: str = "reference", columns: Mapping[str, str] | None = None, by_origin: bool = False
 ) -> MeasuredCorpus:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -192,6 +193,12 @@ def test_a_worker_that_would_translate_otherwise_is_refused(tmp_path):
     make_marian(tmp_path)
     stage = TranslateStage(config(tmp_path, backend="transformers"), threads=1)
     assert stage.identity["translator"]["model"] == tmp_path.name
+    before = torch.get_num_threads()
+    try:
+        replace(stage, threads=before + 3).load()
+        assert torch.get_num_threads() == before + 3
+    finally:
+        torch.set_num_threads(before)
     make_marian(tmp_path, seed=8)
     with refused():
         pickle.loads(pickle.dumps(stage)).load()

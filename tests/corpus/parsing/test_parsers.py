@@ -195,9 +195,9 @@ def test_a_program_that_does_not_start(program):
 
 
 @pytest.mark.parametrize("parser", ["link-grammar", "stanza", "stanford"])
-def test_parsers_that_are_not_there(monkeypatch, tmp_path, parser):
+def test_parsers_that_are_not_there(monkeypatch, without, tmp_path, parser):
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setitem(sys.modules, "stanza", None)
+    without("stanza")
     with pytest.raises(InputError):
         open_parser(parser)
 

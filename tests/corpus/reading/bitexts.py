@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 import pytest
 
-from paranmt_hf.corpus.reading import arrow_tables, lines
+from paranmt_hf.corpus.reading import arrow_tables, hub_dataset, lines
 from paranmt_hf.corpus.reading.readers import LineFiles, Report
 
 BOM = b"\xef\xbb\xbf"
@@ -18,7 +18,8 @@ BOM = b"\xef\xbb\xbf"
 def in_blocks(size, rows=10_000):
     """Read files in blocks of another size, bytes, and Parquet in other numbers of rows: the result is the same."""
     with pytest.MonkeyPatch.context() as patch:
-        for module, name, value in ((lines, "BLOCK_BYTES", size), (arrow_tables, "BLOCK_ROWS", rows)):
+        sizes = [(lines, "BLOCK_BYTES", size), (arrow_tables, "BLOCK_ROWS", rows), (hub_dataset, "BLOCK_ROWS", rows)]
+        for module, name, value in sizes:
             patch.setattr(module, name, value)
         yield
 

@@ -12,7 +12,7 @@ import pytest
 from paranmt_hf import TextInput
 from paranmt_hf.corpus.reading.hub_dataset import HubDataset, is_on_hub, split_dataset
 from paranmt_hf.corpus.reading.readers import TableFiles
-from tests.corpus.reading.bitexts import OPUS, read, translations, write
+from tests.corpus.reading.bitexts import OPUS, in_blocks, read, translations, write
 from tests.refused import refused
 
 
@@ -74,8 +74,14 @@ def test_parquet_columns_of_other_types(tmp_path):
 
 def test_parquet_bad_number_names_file_and_row(tmp_path):
     pq.write_table(pa.table({"n": [1.0] * 10_001 + [None]}), tmp_path / "t")
-    with refused():
+    with refused(path=tmp_path / "t") as caught:
         read(TableFiles([tmp_path / "t"], {"score": "n"}, numbers=["score"]))
+    assert "row (from 0) 10001:" in str(caught.value)
+    (tmp_path / "j").mkdir()
+    (tmp_path / "j" / "train.jsonl").write_text('{"n": 1}\n{"n": 2}\n{"n": null}\n')
+    with in_blocks(1 << 20, rows=2), refused() as caught:
+        read(HubDataset(str(tmp_path / "j"), {"score": "n"}, numbers=["score"]))
+    assert "row (from 0) 2:" in str(caught.value)
 
 
 def test_parquet_that_is_none_or_damaged_or_empty(tmp_path):

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import sys
 import threading
 import time
 
@@ -125,14 +124,14 @@ class TestChoice:
         assert translator.identity["backend"] == "ctranslate2"
         assert translator.identity["dtype"] == "float32"
 
-    def test_auto_without_the_package(self, folders, monkeypatch):
-        monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    def test_auto_without_the_package(self, folders, without):
+        without("ctranslate2")
         settings = config(folders / "marian")
         assert isinstance(load_translator(settings, 1), TransformersTranslator)
         assert translator_identity(settings)["backend"] == "transformers"
 
-    def test_the_missing_package_is_named(self, folders, monkeypatch):
-        monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    def test_the_missing_package_is_named(self, folders, without):
+        without("ctranslate2")
         with refused():
             load(folders / "marian", backend="ctranslate2")
 
