@@ -6,9 +6,11 @@
 
 Text under free licences has few such sentences. To learn a teacher's similarities, sentences need not make sense, but
 there must be similar ones: "a boy kicks a ball", "two girls are kicking a ball". The seed decides the sentences, and
-none is written twice. The lists, `everyday_sentences.txt`, were written for this project (MIT).
+none is written twice. The lists, `everyday_sentences.txt` and `everyday_sentences.LANGUAGE.txt`, were written for this
+project (MIT).
 
     python dataset_scripts/everyday_sentences.py --count 40000 --out everyday.txt
+    python dataset_scripts/everyday_sentences.py --language de --count 40000 --out everyday-de.txt
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from pathlib import Path
 
 # A list: its name, a colon, its choices with bars between them; lines that begin with a blank go on. A sentence is a
 # choice whose {names} are drawn from the lists until none is left.
-LISTS = Path(__file__).with_suffix(".txt")
+LISTS = Path(__file__)
 NAME = re.compile(r"\{(\w+)\}")
 KINDS = ("scene", "scene", "headline", "headline", "question", "remark")
 
@@ -37,8 +39,12 @@ def expand(kind: str, lists: dict[str, list[str]], choose: Callable[[list[str]],
     return NAME.sub(lambda match: expand(match[1], lists, choose), choose(lists[kind]))
 
 
-def finish(kind: str, sentence: str, generator: random.Random) -> str:
-    """Add articles, a capital and an end to a sentence, as its kind has them."""
+def finish(kind: str, sentence: str, generator: random.Random, language: str) -> str:
+    """Add articles, a capital and an end to a sentence, as its kind and language have them."""
+    if language != "en":
+        # The first letter may follow a mark such as an inverted question mark, but not a number.
+        sentence = re.sub(r"^(\W*)(\w)", lambda match: match[1] + match[2].upper(), sentence)
+        return sentence if kind == "headline" or sentence[-1] in "?!" or generator.random() < 0.2 else f"{sentence}."
     sentence = re.sub(r"\ba (?=[aeio]|um)", "an ", sentence)
     sentence = re.sub(r"\ba (loaf|piece|bowl) of (\w+)s\b", r"a \1 of \2", sentence)
     sentence = sentence[0].upper() + sentence[1:]
@@ -48,12 +54,13 @@ def finish(kind: str, sentence: str, generator: random.Random) -> str:
     return sentence + ("?" if kind == "question" and asks else ".")
 
 
-def sentences(count: int, seed: int) -> Iterator[str]:
+def sentences(count: int, seed: int, language: str) -> Iterator[str]:
     """Draw `count` different sentences."""
-    lists, generator, seen = read_lists(LISTS.read_text(encoding="utf8")), random.Random(seed), set[str]()
+    path = LISTS.with_suffix(".txt" if language == "en" else f".{language}.txt")
+    lists, generator, seen = read_lists(path.read_text(encoding="utf8")), random.Random(seed), set[str]()
     while len(seen) < count:
         kind = generator.choice(KINDS)
-        sentence = finish(kind, expand(kind, lists, generator.choice), generator)
+        sentence = finish(kind, expand(kind, lists, generator.choice), generator, language)
         if sentence not in seen:
             seen.add(sentence)
             yield sentence
@@ -64,10 +71,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--count", type=int, default=40_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--language", default="en", help="language of the lists (default: %(default)s)")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     with arguments.out.open("w", encoding="utf8", newline="\n") as out:
-        for sentence in sentences(arguments.count, arguments.seed):
+        for sentence in sentences(arguments.count, arguments.seed, arguments.language):
             out.write(sentence + "\n")
 
 

@@ -30,6 +30,7 @@ import random
 import re
 import subprocess
 import sys
+import tarfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -89,8 +90,15 @@ def unpacked(folder: Path, name: str, data: bytes, part: Part) -> Iterable[tuple
         archive = zipfile.ZipFile(io.BytesIO(data))
         names = (inner for inner in archive.namelist() if re.search(part.get("members", ""), inner))
         return [(inner, archive.read(inner)) for inner in names]
+    if name.endswith(".tar.gz"):
+        with tarfile.open(fileobj=io.BytesIO(data)) as packed:
+            wanted = [name for name in packed.getnames() if re.search(part.get("members", ""), name)]
+            opened = ((name, packed.extractfile(name)) for name in wanted)
+            return [(name, file.read()) for name, file in opened if file]
     if name.endswith(".dict.dz"):
         return entries(folder, name, data)
+    if name.endswith(".json.gz"):
+        return [(name, gzip.decompress(data))]
     if name.endswith(".lz4"):
         command = ["/usr/lib/apt/apt-helper", "cat-file", str(folder / name)]
         return [(name, subprocess.run(command, capture_output=True, check=True).stdout)]
@@ -205,6 +213,7 @@ ENDS = {
     "talk": re.compile(rf"(?<=[.?!]){LONG}(?<!\b[A-Z]\.)([\"')]*)\s+(?=[\"'(]?[A-Z])"),
     "prose": re.compile(rf"(?<=[a-z0-9)\]”’\"'%][.?!]){LONG}(?<!\bNo\.)()[”\"’']?\s+(?=[A-Z“\"‘'(])"),
     "any": re.compile(r"(?<=[a-z0-9)”\"'][.!?])()\s+(?=[A-Z\"“])"),
+    "text": re.compile(rf"(?<=[.?!]){LONG}(?<!\b\w\.)([”\"’'»)]*)\s+(?=[\"“„'‘«(¿¡]?[^\W\d_a-zß-öø-ÿ])"),
 }
 # In talk, quotes, dots and blanks become those of a keyboard, also those of Windows' encoding.
 TYPED = str.maketrans("‘’“”\x91\x92\x93\x94\x96\u00a0\u200b\ufeff", "''\"\"''\"\"-   ", "") | {ord("…"): "..."}
@@ -212,6 +221,7 @@ TALK_MARKUP = re.compile(r"https?:|www\.|[<>{}|\\^~=]|\[\[|\]\]|__|\*\*|@\w|::|/
 PROSE_MARKUP = re.compile(r"[{}<>|\\=_#@^~`$]|https?:|www\.|::|\[\[|&[a-z]+;")
 PROSE_WORD = re.compile(r"[\"'“‘(\[]*[A-Za-zÀ-ɏ]+(?:['’.-][A-Za-zÀ-ɏ]+)*[.,;:!?%)\]\"'”’]*")
 MARKS = ".,?!;:'\"()"
+TEXT_MARKS = MARKS + "«»„“”‘’¿¡…–-"
 # A long line of talk that has none of these words is in another language, or is a list.
 ENGLISH = set(
     "the a an of to in is are was were be been i you he she it we they me my your his her its our their this that "
@@ -253,6 +263,19 @@ def is_prose(sentence: str) -> bool:
     )
 
 
+def is_text(sentence: str) -> bool:
+    """Return whether a text is a sentence of any language with blanks, not markup, code or a row of figures."""
+    words, letters = sentence.split(), sentence.replace(" ", "")
+    return (
+        len(words) >= 3
+        and not PROSE_MARKUP.search(sentence)
+        and sum(map(str.isalpha, letters)) >= 0.7 * len(letters)
+        and sum(word.strip(TEXT_MARKS).isalpha() for word in words) >= 0.6 * len(words)
+        and max(map(len, words)) <= 45
+        and not (len(letters) > 12 and sentence.isupper())
+    )
+
+
 def masked(sentence: str) -> str:
     """Return a form of a sentence that is equal if sentences differ only in numbers, dates, names and capitals."""
     found = []
@@ -276,10 +299,19 @@ def runs_of(text: str) -> Iterator[tuple[str, ...]]:
 
 
 def tested_runs(folder: Path) -> set[tuple[str, ...]]:
-    """Return the runs of words in the text files of a folder with evaluation sets, whose fields are cut at tabs."""
-    paths = (path for path in sorted(folder.rglob("*")) if path.suffix in (".txt", ".csv", ".tsv"))
-    fields = (field for path in paths for field in re.split(r"[\t\n]", path.read_text(encoding="utf8")))
-    return {run for field in fields for run in runs_of(field)}
+    """Return the runs of words in the text files of a folder with evaluation sets.
+
+    Fields are cut at tabs; lines of CSV without a tab are cut at commas.
+    """
+    runs: set[tuple[str, ...]] = set()
+    for path in sorted(folder.rglob("*")):
+        if path.suffix not in (".txt", ".csv", ".tsv"):
+            continue
+        for line in path.read_text(encoding="utf8").split("\n"):
+            by_commas = path.suffix == ".csv" and "\t" not in line
+            for field in next(csv.reader([line]), []) if by_commas else line.split("\t"):
+                runs.update(runs_of(field))
+    return runs
 
 
 def pieces(name: str, text: str, part: Part) -> Iterator[tuple[str, str]]:
@@ -315,6 +347,9 @@ def key_of(sentence: str, part: Part) -> str | None:
         if not is_talk(sentence):
             return None
         return masked(sentence) if part.get("mask") else re.sub(r"\W+", " ", sentence.lower()).strip()
+    if part["rule"] == "text":
+        compared = masked(sentence) if part.get("mask") else sentence.lower()
+        return re.sub(r"\W+", " ", compared) if is_text(sentence) else None
     return sentence if part["rule"] == "any" or is_prose(sentence) else None
 
 

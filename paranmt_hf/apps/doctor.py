@@ -60,6 +60,7 @@ def diagnose() -> Diagnosis:
         "machine": lambda: {"cores": str(visible_cores()), "memory": _gigabytes(total_memory())},
         "GPUs": _gpus,
         "defaults": _defaults,
+        "carried encoders": _carried,
         "folders": _folders,
         "Hub": _hub,
     }
@@ -170,6 +171,17 @@ def _defaults() -> Lines:
         "translator": translator if certain else f"{translator}, or transformers for models that it does not support",
         "translation": f"{device}, {config.resolved_dtype}, batches of {default_batch_tokens(device):,} tokens",
     }
+
+
+def _carried() -> Lines:
+    """Describe each encoder of this package: its languages, licence and size."""
+    from paranmt_hf.hub.repository import ASSETS, LANGUAGES_OF
+
+    lines = {}
+    for name, languages in LANGUAGES_OF.items():
+        size = sum(path.stat().st_size for path in (ASSETS / name).glob("*"))
+        lines[name] = f"{', '.join(languages)}, MIT, {size / 1e6:.1f} MB" if size else "left out of this installation"
+    return lines
 
 
 def _folders() -> Lines:

@@ -17,8 +17,10 @@ from paranmt_hf.calibration.rated_pairs import PAIRS, RatedPairs, read_rated_pai
 from paranmt_hf.encoders.calibration import Calibration, CalibrationSettings, encoded_cosines
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.model_folder import copy_model
+from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import files_checksum, locate
+from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.training.publish import rewrite_card
 from paranmt_hf.training.record import CALIBRATION_PICTURE, EncoderResult
 from paranmt_hf.util.files import shown_path
@@ -73,17 +75,17 @@ def calibrate(
     rated ones, of which the same share are paraphrases.
 
     Args:
-        model: Folder or Hub id of an encoder; `small` and `base` are those of the package.
+        model: Folder or Hub id of an encoder; `small`, `base`, `de`, ... are those of the package.
         out: Folder of the calibrated encoder.
         ratings: Rated pairs: corpora, and files of any format (docs/formats.md) with the columns label, reference and
             translation; CSV files of `paranmt annotate export`; TSV and Parquet files with a score and two sentences.
-            558 pairs of the package if left out.
+            558 pairs of the package in the language of the encoder if left out.
         columns: Columns of files with labels: reference=sentence1,translation=sentence2,label=is_duplicate.
         positive: Where pairs have scores and no labels, the smallest score of a paraphrase.
     """
     located = locate(model)
     out = result_folder(out, Calibration, sources=[located.folder])
-    sets = [read_rated_pairs(source, positive, columns) for source in ratings or [PAIRS]]
+    sets = [read_rated_pairs(source, positive, columns) for source in ratings or [_own_pairs(model)]]
     data = [each.stated for each in sets]
     for each in data:
         for reason, count in each.left_out.items():
@@ -111,6 +113,19 @@ def calibrate(
         return record
 
     return run(out, settings, Calibration, make, result=Calibrated, command="calibrate")
+
+
+def _own_pairs(model: str | Path) -> Path:
+    """Return the rated pairs of this package in the language of an encoder, which is English if it is not known."""
+    spoken = NamedEncoder(str(model)).languages
+    if not spoken or {ENGLISH, "multilingual"} & {*spoken}:
+        return PAIRS[ENGLISH]
+    found = next((PAIRS[language] for language in spoken if language in PAIRS), None)
+    if found is None:
+        raise InputError(
+            f"the package has no rated pairs in {', '.join(spoken)}; give some as `ratings`", option="ratings"
+        )
+    return found
 
 
 def fit(settings: CalibrationSettings, sets: Sequence[RatedPairs], encoder: SentenceEncoder) -> Calibration:

@@ -25,9 +25,12 @@ from paranmt_hf.evaluation.pair_file import SCORES, by_spelling
 from paranmt_hf.evaluation.pair_set import StsSet
 from paranmt_hf.evaluation.sts_data import read_scored_pairs
 from paranmt_hf.hub.repository import ASSETS
+from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import source_name
 
-PAIRS = ASSETS / "calibration" / "pairs.tsv"  # The rated pairs that the package carries
+# The rated pairs that the package carries, by language (ISO 639-1).
+PAIRS = {code: ASSETS / "calibration" / f"pairs.{code}.tsv" for code in ("de", "fr", "es")}
+PAIRS[ENGLISH] = ASSETS / "calibration" / "pairs.tsv"
 STRENGTH = "strength"  # Column that only `paranmt annotate export` writes: how strongly two sentences paraphrase
 
 
@@ -65,7 +68,7 @@ def read_rated_pairs(source: str | Path, positive: float, columns: Mapping[str, 
         columns: Names of the source's columns, by the names that are expected.
     """
     path = Path(source).expanduser()
-    name = "the pairs of paranmt-hf" if source == PAIRS else source_name(source)
+    name = "the pairs of paranmt-hf" if source in PAIRS.values() else source_name(source)
     names = () if path.is_dir() or not path.exists() else open_table(path, (columns or {}).values()).names
     if STRENGTH in names:
         return _annotated(name, path, positive)

@@ -58,12 +58,13 @@ def build(
         language_model: Language model behind an OpenAI-compatible server in place of `translator`: its name, or a YAML
             file with its settings (docs/language-models.md). Its key is read from OPENAI_API_KEY.
         scorer: Encoder of the paraphrase score: folder, Hub id (ID@REVISION for a revision), or file of word vectors;
-            the small encoder of this package if left out.
+            that of this package for the language if left out.
         release: Licence and form of the corpus.
         add: Columns that the corpus gets besides those that every corpus has.
         engine: Where translation and scoring run.
     """
-    release, encoder = release or ReleaseConfig(), NamedEncoder.of(scorer)
+    release = release or ReleaseConfig()
+    encoder = NamedEncoder.of(scorer, release.language)
     opened = text.open(release.language) if isinstance(text, TextInput) else text
     is_bitext = "source" in opened.columns
     if (translator is None) == (language_model is None):

@@ -57,7 +57,7 @@ def import_pairs(
         made_by: Who wrote the second sentences: a machine that translated, or people (default: that of the preset,
             else unknown).
         scorer: Encoder of the paraphrase score: folder, Hub id (ID@REVISION for a revision), or file of word vectors;
-            the small encoder of this package if left out.
+            that of this package for the language if left out.
         release: Licence and form of the corpus.
         add: Columns that the corpus gets besides those that every corpus has.
         engine: Where scoring runs.
@@ -85,7 +85,7 @@ def import_pairs(
             data = _open_pairs(files, dict(columns or {}), label, scored=scorer is None)
     release.check_license()
     keep = "para_score" in data.columns and scorer is None
-    encoder = None if keep else NamedEncoder.of(scorer)
+    encoder = None if keep else NamedEncoder.of(scorer, release.language)
     stages: list[Stage] = [
         ScoreStage(encoder, language=release.language),
         *column_stages(add, release.language, encoder),

@@ -28,7 +28,7 @@ from paranmt_hf.corpus.release.release_run import (
 from paranmt_hf.corpus.release.schema import ADDED, AddedColumn
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import ASSETS, CARRIED
+from paranmt_hf.hub.repository import ASSETS, LANGUAGES_OF
 from paranmt_hf.util.files import resolved
 from paranmt_hf.util.markers import Group, Share
 from paranmt_hf.util.records import as_json, from_json
@@ -52,18 +52,19 @@ def rescore(
         corpus: Folder of the corpus.
         add: Columns that the corpus gets, unless it has them.
         scorer: Encoder of the paraphrase score: folder, Hub id (ID@REVISION for a revision), or file of word vectors.
-            If left out, para_score stays as it is if `add` or `prior` is given; otherwise the small encoder of this
-            package makes it.
+            If left out, para_score stays as it is if `add` or `prior` is given; otherwise the encoder of this package
+            for the language of the corpus makes it.
         prior: Share of paraphrases among the pairs, for para_probability; if left out, that of the column if the
             corpus has it, else that of the scorer's calibration data.
         engine: Where scoring runs.
     """
-    encoder = None if (add or prior is not None) and scorer is None else NamedEncoder.of(scorer)
     folder = resolved(corpus)
     finish_replacing(folder, "score")
     record, files = read_record(folder), release_files(folder)
     parts = {name: value for name, value in record.settings.items() if name != "release"}
     settings = from_json(ReleaseConfig, record.settings["release"], folder / RELEASE_RECORD)
+    keeps_score = (add or prior is not None) and scorer is None
+    encoder = None if keeps_score else NamedEncoder.of(scorer, settings.language)
     stages = _missing_stages(parts, encoder, ColumnStage(tuple(add), settings.language, prior=prior))
     check_stages(stages, settings.language)
     if not stages:
@@ -141,5 +142,6 @@ def _carried(identity: Mapping[str, Any], language: str) -> NamedEncoder | None:
     Returns:
         The encoder, or None if the scorer is not one that the package carries.
     """
-    stages = [ScoreStage(NamedEncoder(str(ASSETS / name)), language=language) for name in CARRIED["encoder"]]
+    names = [name for name, languages in LANGUAGES_OF.items() if language in languages]
+    stages = [ScoreStage(NamedEncoder(str(ASSETS / name)), language=language) for name in names]
     return next((stage.config for stage in stages if stage.identity["scorer"] == identity), None)

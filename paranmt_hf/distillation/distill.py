@@ -14,17 +14,18 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.reading.sentences import SentenceSources
 from paranmt_hf.distillation.config import WORDS, DistillConfig
-from paranmt_hf.distillation.distill_steps import BASE, DistillSteps
+from paranmt_hf.distillation.distill_steps import DistillSteps
 from paranmt_hf.distillation.likeness import NEIGHBOURS
 from paranmt_hf.distillation.record import Distilled, DistillRecord
 from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.evaluation.sts_data import is_sample, sets_of
 from paranmt_hf.hub.languages import check_language
-from paranmt_hf.hub.repository import locate, plain_name
+from paranmt_hf.hub.repository import LANGUAGES_OF, locate, plain_name
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.training.card import shell_word, trained_values, write_model_card
 from paranmt_hf.training.inputs import holds_training, sentences_of
 from paranmt_hf.training.record import TrainingRecord
+from paranmt_hf.training.teachers import check_teacher, find_teachers
 from paranmt_hf.training.text import PairsAndText, split_text
 from paranmt_hf.training.train import TEACHER
 from paranmt_hf.util.files import Names, listed, source_name, writing
@@ -41,7 +42,7 @@ def distill(
     text: Names,
     columns: Sequence[str] | None = None,
     translations: Names | None = None,
-    language: str | None = None,
+    language: str | Sequence[str] | None = None,
     data: Names | None = None,
     config: DistillConfig | None = None,
     exclude: str | Path | None = None,
@@ -58,14 +59,17 @@ def distill(
     a million 3. An encoder to start from keeps its words and dimensions.
 
     Args:
-        teacher: SentenceTransformer folder or Hub id; `base` if left out. The words of an averaging teacher are read
-            alone, because its vectors are those of words already.
+        teacher: SentenceTransformer folder or Hub id, or a function, as FILE.py:NAME or MODULE:NAME, that takes a list
+            of texts and returns their vectors; the carried encoder of the language, `base` for English, if left
+            out. Of several, the mean of their cosines is learned,
+            each divided by its standard deviation. The words of an averaging teacher are read alone, because its
+            vectors are those of words already.
         out: Folder of the encoder; work in progress is next to it in `<out>.work`.
         text: Sentences: text files with one on a line, files with columns (docs/formats.md), corpora.
         columns: Columns of `text`; by default both sides of pairs, else the one column of text.
         translations: Text files that translate `text` line by line; the teacher reads them in its place, so that its
             language may be another (Reimers & Gurevych 2020, arXiv:2004.09813).
-        language: ISO 639-1 code of the language of the text, for the card; `en` if left out, and needed with
+        language: ISO 639-1 codes of the languages of the text, for the card; `en` if left out, and needed with
             `translations`, or where `text` has a column `translation`.
         data: Pairs for the margin loss, as `paranmt train` takes them.
         config: How it is distilled.
@@ -74,11 +78,16 @@ def distill(
         evaluate: Evaluate the start and the encoder on the STS sets of a folder, or on `sample` (40 pairs of the
             package).
     """
-    config, names = config or DistillConfig(), listed(teacher) or [BASE]
-    refuse(len(names) > 1, "name one teacher", option="teacher")
-    check_language(language or ENGLISH)
-    foreign = evaluate is not None and is_sample(evaluate) and language not in (None, ENGLISH)
-    refuse(foreign, f"the sentences of `evaluate` sample are English, not {language}", option="evaluate")
+    spoken = [language] if isinstance(language, str) else list(language or [ENGLISH])
+    for code in spoken:
+        check_language(code)
+    config, own = config or DistillConfig(), _own_encoder(spoken)
+    names = listed(teacher) or ([] if own is None else [own])
+    refuse(
+        not names, f"the package has no encoder for {', '.join(spoken)} of its own; name a teacher", option="teacher"
+    )
+    foreign = evaluate is not None and is_sample(evaluate) and ENGLISH not in spoken
+    refuse(foreign, f"the sentences of `evaluate` sample are English, not {spoken[0]}", option="evaluate")
     given = [*names, config.encoder, *listed(text), *listed(translations), *listed(data)]
     out = result_folder(out, DistillRecord, sources=[Path(name).expanduser() for name in given if name])
     sets = sets_of(evaluate) if evaluate is not None else []
@@ -94,23 +103,28 @@ def distill(
             option="words" if config.words else "start",
         )
     pairs = Pairs(listed(data), PairSelection(), unwanted, seed=config.seed) if data is not None else None
-    located = locate(names[0])
+    for name in names:
+        check_teacher(str(name))
+    teachers = find_teachers([str(name) for name in names], config.teacher_prompt)
+    identities = [teacher.identity for teacher in teachers]
     named = config
     if config.encoder is not None:
         # The record is published, so it names the encoder without the folders of its path.
         named = replace(config, start=plain_name(config.encoder))
     settings = {
-        "teacher": located.revision,
+        "teacher": identities,
         "start": locate(config.encoder).revision if config.encoder is not None else None,
         "text": sentences.identity,
         "data": pairs.identity if pairs is not None else None,
         "evaluated": {each.title: each.checksum for each in sets},
         "config": as_json(named),
-        "language": language or ENGLISH,
+        "language": spoken,
     }
-    inputs = {"teacher": plain_name(str(names[0])), "text": ", ".join(sentences.names)}
+    inputs = {"teacher": ", ".join(teacher.name for teacher in teachers), "text": ", ".join(sentences.names)}
     files = {"text": sentences.names, "columns": columns, "translations": translations, "data": data}
-    words = _command(inputs["teacher"], files, language, named, excluded=exclude is not None)
+    words = _command(
+        [teacher.name for teacher in teachers], files, spoken if language else [], named, excluded=exclude is not None
+    )
 
     def make(work: Path, folder: Path) -> DistillRecord:
         # The sets to evaluate on do not change the encoder, so work for other sets can be continued.
@@ -122,12 +136,12 @@ def distill(
         kept = work / "text.parquet"
         with writing(kept):
             pq.write_table(others, kept)
-        steps = DistillSteps(work, str(names[0]), located, config, kept, others, held_out)
+        steps = DistillSteps(work, teachers, [str(name) for name in names], config, kept, others, held_out, own)
         found = steps.run(folder, data, exclude, sets)
         trained = TrainingRecord.read(folder)
-        spoken = trained.settings.data | ({"language": language} if language else {})
+        data_settings = trained.settings.data | ({"language": spoken} if language else {})
         trained = replace(
-            trained, settings=replace(trained.settings, data=spoken), inputs=trained.inputs | inputs
+            trained, settings=replace(trained.settings, data=data_settings), inputs=trained.inputs | inputs
         ).write(folder)
         made = made_with("torch", "numpy", "numba", "sentence-transformers")
         record = DistillRecord(settings=settings, command=words, dimension=trained.dimension, **found, **made)
@@ -145,28 +159,41 @@ def distill(
         command="distill",
         holds=lambda work: holds_training(work) or _holds_training(work),
         # The vectors of the teacher are useful under other settings too.
-        work_identity={"teacher": located.revision},
+        work_identity={"teacher": identities},
     )
 
 
+def _own_encoder(spoken: Sequence[str]) -> str | None:
+    """Return the name of the encoder of this package for languages (ISO 639-1); None if there is none for all."""
+    if [*spoken] == [ENGLISH]:
+        return "base"
+    fitting = [name for name, languages in LANGUAGES_OF.items() if {*spoken} <= {*languages}]
+    return min(fitting, key=lambda name: len(LANGUAGES_OF[name]), default=None)
+
+
 def _command(
-    teacher: str, files: Mapping[str, Names | None], language: str | None, config: DistillConfig, *, excluded: bool
+    teachers: Sequence[str],
+    files: Mapping[str, Names | None],
+    spoken: Sequence[str],
+    config: DistillConfig,
+    *,
+    excluded: bool,
 ) -> str:
     """Return the command that made an encoder, for its record, with paths shortened to names.
 
     Args:
-        teacher: Name of the teacher.
+        teachers: Names of the teachers.
         files: Values of the options that name files or columns, by option; None for one that was not given.
-        language: Language of the text, if it was given.
+        spoken: Languages of the text, if they were given.
         config: How the encoder is distilled.
         excluded: Whether sentences of STS sets were left out.
     """
-    words = ["paranmt distill", shell_word(teacher)]
+    words = ["paranmt distill", *map(shell_word, teachers)]
     for option, names in files.items():
         if names is not None:
             words += [f"--{option}", *(shell_word(source_name(name)) for name in listed(names))]
-    if language is not None:
-        words += ["--language", language]
+    if spoken:
+        words += ["--language", *spoken]
     words += map(shell_word, option_words(config))
     if excluded:
         words += ["--exclude", "STS"]

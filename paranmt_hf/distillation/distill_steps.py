@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import shutil
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +17,7 @@ import pyarrow as pa
 from paranmt_hf.corpus.reading.sentences import SENTENCE, TRANSLATION
 from paranmt_hf.distillation.config import TRIGRAMS, WORDS, DistillConfig
 from paranmt_hf.distillation.likeness import likeness
-from paranmt_hf.distillation.reduction import VectorsConfig, check_reduction, components
+from paranmt_hf.distillation.reduction import VectorsConfig, check_reduction, components, reduce_alone
 from paranmt_hf.distillation.vectors import SAMPLE, distill_vectors
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load, read_average_tables
@@ -27,6 +29,7 @@ from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.hub.repository import Model, locate, plain_name
+from paranmt_hf.text.identity import keys_of
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
 from paranmt_hf.training.config import TrainConfig
@@ -38,10 +41,10 @@ from paranmt_hf.util.files import Names
 from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
-    from paranmt_hf.training.teacher import TeacherVectors
+    from paranmt_hf.training.teacher import JoinedTeachers
+    from paranmt_hf.training.teachers import Teacher
 
 logger = logging.getLogger(__name__)
-BASE = "base"  # The carried encoder: the teacher if none is given, and the start for text whose words it knows
 MOST_WORDS = 45_000  # Maximum number of words of the start `words`, if not given
 INIT_STD = 0.02  # Standard deviation of the random rows of the starts `words` and `trigrams`
 
@@ -52,21 +55,23 @@ class DistillSteps:
 
     Attributes:
         work: The work folder.
-        name: The name of the teacher as it was given; the steps must find the same revision by it.
-        teacher: The files of the teacher.
+        teachers: The teachers.
+        names: Their names as they were given; the steps must find the same revisions by them.
         config: How the encoder is distilled.
         text: The file of `sentences`.
         sentences: The text: the column `sentence`, and `translation` if the teacher reads translations.
         held_out: Sentences on which the result is compared with the teacher; columns as in `sentences`.
+        own: The carried encoder of the language, the start for text whose words it knows; None if there is none.
     """
 
     work: Path
-    name: str
-    teacher: Model
+    teachers: Sequence[Teacher]
+    names: Sequence[str]
     config: DistillConfig
     text: Path
     sentences: pa.Table
     held_out: pa.Table
+    own: str | None
 
     def run(self, folder: Path, data: Names | None, exclude: str | Path | None, sets: list[StsSet]) -> dict[str, Any]:
         """Make the encoder.
@@ -81,20 +86,23 @@ class DistillSteps:
             The values of the record that this step determines, by field.
         """
         from paranmt_hf.training.average import average_encoders
-        from paranmt_hf.training.teacher import teacher_vectors
+        from paranmt_hf.training.teacher import joined_vectors
 
         counts = count_units(self.sentences[SENTENCE].chunks, ["word"])["word"]
         start = self.config.start or self._usual_start(counts)
         self._check(start)
         parts = [part for part in (self.sentences, self.held_out) if len(part)]
         keyed = [(keys_in(part), part[part.column_names[-1]]) for part in parts]
-        taught = teacher_vectors(self.teacher, keyed, self._cache, device=None, precision="bf16")
+        if start == WORDS and not self._read_in_context:
+            words = pa.array(self._words(counts))
+            keyed.append((keys_of(words)[0], words))
+        taught = joined_vectors(self.teachers, lambda: keyed, self._cache, device=None, precision="bf16")
         encoder = self._encoder(start, counts, taught)
         before = self._before(start, encoder)
         # Evaluate the start before training, so that sets that cannot be evaluated are refused early.
         scores = {"start": _scores(before, sets)}
         last = self.work / "lists"
-        train(None, last, text=[self.text], encoder=encoder, config=self._lists)
+        train(None, last, text=[self.text], encoder=encoder, config=self._lists(start))
         if data is not None:
             # Continue on pairs as the recipe does, and take the mean of both.
             margin, mean = self.work / "margin", self.work / "mean"
@@ -133,19 +141,23 @@ class DistillSteps:
         """The folder of the teacher's vectors."""
         return Path(self.config.teacher_cache or self.work / TEACHER).expanduser()
 
-    @property
-    def _lists(self) -> TrainConfig:
-        """Settings of the step that learns the teacher's lists: those of the encoders that this package carries."""
+    def _lists(self, start: str) -> TrainConfig:
+        """Return the settings of the step that learns the teacher's lists, which depend on the start.
+
+        An encoder that was trained before changes less than vectors of words do. The values are those of the encoders
+        that this package carries, in English and in other languages.
+        """
         return TrainConfig(
             # Number of pairs, each of two sentences; small enough for ten steps in an epoch.
             batch_size=max(1, min(512, len(self.sentences) // 20)),
-            learning_rate=0.001,
+            learning_rate=0.003 if start == WORDS else 0.001,
             precision="bf16",
             seed=self.config.seed,
-            teacher=self.name,
+            teacher=tuple(self.names),
+            teacher_prompt=self.config.teacher_prompt,
             teacher_cache=str(self._cache),
             teacher_loss="listwise",
-            temperature=0.15,
+            temperature=0.06 if start == WORDS else 0.15,
             neighbours=True,
             epochs=self.epochs,
             decay=True,
@@ -159,16 +171,18 @@ class DistillSteps:
         """
         if TRANSLATION in self.sentences.column_names:
             return TRIGRAMS
-        if self.config.words or self.config.dimension or StaticEncoder.read(self.teacher) is not None:
+        if self.config.words or self.config.dimension or self._averages:
             return WORDS
-        (tables, _) = read_average_tables(locate(BASE)) or ([], "")
+        if self.own is None:
+            return WORDS
+        (tables, _) = read_average_tables(locate(self.own)) or ([], "")
         known = sum(count for word, count in counts.items() if word in tables[0].vocabulary.row_of)
-        return BASE if known >= 0.75 * counts.total() else WORDS
+        return self.own if known >= 0.75 * counts.total() else WORDS
 
     def _check(self, start: str) -> None:
         """Reject a start that does not fit the settings or the text, before the teacher reads for hours."""
         if start == WORDS and self.config.dimension:
-            width = load(self.teacher).get_embedding_dimension() or 0
+            width = sum(teacher.open(None, "float32")[0](["a"]).shape[1] for teacher in self.teachers)
             check_reduction(len(self.sentences), width, self.config.dimension)
         if start in (WORDS, TRIGRAMS):
             return
@@ -183,7 +197,7 @@ class DistillSteps:
             option="start",
         )
 
-    def _encoder(self, start: str, counts: Counter[str], taught: TeacherVectors) -> EncoderConfig:
+    def _encoder(self, start: str, counts: Counter[str], taught: JoinedTeachers) -> EncoderConfig:
         """Return the settings of the encoder that training starts from.
 
         Args:
@@ -206,32 +220,54 @@ class DistillSteps:
         words, pieces = self.config.words or MOST_WORDS, min(10_000, len(counts) // 4)
         return EncoderConfig(words=words, pieces=pieces, dimension=dimension, vectors=str(vectors), init_std=INIT_STD)
 
-    def _word_vectors(self, counts: Counter[str], taught: TeacherVectors, dimension: int) -> Path:
-        """Write the teacher's vectors of words into a file, and return its path.
+    @cached_property
+    def _averages(self) -> bool:
+        """Whether all teachers are averaging encoders."""
+        models = [teacher.source for teacher in self.teachers]
+        return all(isinstance(model, Model) and StaticEncoder.read(model) is not None for model in models)
 
-        Words are read in sentences if the teacher has a fast tokenizer, otherwise alone.
-        """
+    @cached_property
+    def _read_in_context(self) -> bool:
+        """Whether the teachers read words in sentences: if all are models with a fast tokenizer."""
         from transformers import PreTrainedTokenizerFast
 
-        from paranmt_hf.training.teacher import fast_in_bf16
+        models = [teacher.source for teacher in self.teachers if isinstance(teacher.source, Model)]
+        fast = [isinstance(getattr(load(model), "tokenizer", None), PreTrainedTokenizerFast) for model in models]
+        return len(models) == len(self.teachers) and all(fast)
 
-        path, encoder = self.work / "vectors.txt", load(self.teacher)
-        words, reduced = self.config.words or MOST_WORDS, dimension < taught.dimension
-        if isinstance(getattr(encoder, "tokenizer", None), PreTrainedTokenizerFast):
+    def _words(self, counts: Counter[str]) -> list[str]:
+        """The words of the start `words`."""
+        return most_frequent("word", counts, self.config.words or MOST_WORDS).units[1:]
+
+    def _word_vectors(self, counts: Counter[str], taught: JoinedTeachers, dimension: int) -> Path:
+        """Write the teachers' vectors of words into a file, and return its path."""
+        from paranmt_hf.training.teachers import fast_in_bf16
+
+        path = self.work / "vectors.txt"
+        reduced = dimension < taught.dimension
+        if self._read_in_context:
+            device = load(self.teachers[0].source).device.type
             reading = VectorsConfig(
-                words=words,
+                words=self.config.words or MOST_WORDS,
                 contexts=8,
                 dimension=dimension if reduced else None,
-                precision="bf16" if fast_in_bf16(encoder.device.type) else "float32",
+                precision="bf16" if fast_in_bf16(device) else "float32",
             )
-            distill_vectors(self.name, path, text=[self.text], config=reading)
+            distill_vectors(self.names, path, text=[self.text], config=reading)
             return path
-        known = most_frequent("word", counts, words).units[1:]
-        matrix = WithoutProgressBar(encoder, 256).encode(known)
+        known = self._words(counts)
+        keys = keys_of(pa.array(known))[0]
+        if not self._averages:
+            alone = [teacher.of(keys).numpy() for teacher in taught.teachers]
+            write_vectors(path, reduce_alone(known, alone, dimension if reduced else None))
+            return path
+        # The vectors of averaging teachers are those of words, so their lengths are kept.
+        matrix = np.hstack([teacher.of(keys).numpy() for teacher in taught.teachers])
         if reduced:
             sample = keys_in(self.sentences[:SAMPLE])
-            matrix = matrix @ components(taught.of(sample).numpy(), dimension)
-        write_vectors(path, WordVectors(known, np.asarray(matrix, np.float32)))
+            rows = np.hstack([teacher.of(sample).numpy() for teacher in taught.teachers])
+            matrix = matrix @ components(rows, dimension)
+        write_vectors(path, WordVectors(known, matrix))
         return path
 
     def _before(self, start: str, encoder: EncoderConfig) -> Encoder:

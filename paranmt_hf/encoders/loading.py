@@ -56,8 +56,8 @@ def load(
     rejected, and so are weights that are not finite. `StaticEncoder` reads averaging encoders without torch.
 
     Args:
-        name: Folder, Hub id, or what `locate` found; `small`, or None, is the small encoder of the package, `base` the
-            larger one.
+        name: Folder, Hub id, or what `locate` found. The package carries `small` (or None), which is English, `base`,
+            the larger one, `de`, `fr` and `es`, and `multilingual`.
         revision: Branch, tag or commit on the Hub.
         device: Torch device; if left out the best one that is available, the CPU for averaging encoders.
     """

@@ -11,12 +11,13 @@ import numpy as np
 
 from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.encoders.vocabulary import UNKNOWN, AverageTable, Vocabulary
-from paranmt_hf.errors import InputError, refuse
+from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, perhaps_path, split_revision
-from paranmt_hf.hub.repository import CARRIED, SMALL, Model, is_carried, locate
+from paranmt_hf.hub.repository import CARRIED, LANGUAGES_OF, SMALL, Model, encoder_for, is_carried, locate
 from paranmt_hf.text.definitions import is_piece
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.tokens import WordTokenizer
+from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.text.word_vectors import WordVectors, knows_any, read_vectors
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.yaml_files import card_header
@@ -30,13 +31,18 @@ class NamedEncoder:
     """An encoder that is given by a name, such as that of `para_score`; its files are located when they are needed."""
 
     # Folder; Hub id, which `@` and a revision may follow; or file of word vectors (GloVe, word2vec, PARAGRAM), which
-    # the encoder averages. `small` and `base` are the encoders of this package.
+    # the encoder averages. The names of `CARRIED` are encoders of this package.
     name: str = str(SMALL)
 
     @classmethod
-    def of(cls, name: str | Path | None) -> NamedEncoder:
-        """Make the encoder of the name that a caller gave; None is `small`."""
-        return cls(str(SMALL if name is None else name))
+    def of(cls, name: str | Path | None, language: str = ENGLISH) -> NamedEncoder:
+        """Make the encoder of the name that a caller gave; None is the one of this package for a language.
+
+        Args:
+            name: The name.
+            language: ISO 639-1 code.
+        """
+        return cls(str(encoder_for(language) if name is None else name))
 
     @property
     def is_carried(self) -> bool:
@@ -63,8 +69,9 @@ class NamedEncoder:
         """
         if not self.is_carried and self._path is None and not is_id(split_revision(self.name)[0]):
             raise InputError(
-                f"no encoder {self.name!r}: expected a folder or a file of word vectors that exists, or a Hub id like "
-                f"'organisation/name'{perhaps_path(self.name, *CARRIED['encoder'])}"
+                f"no encoder {self.name!r}: expected a folder or a file of word vectors that exists, a Hub id like "
+                f"'organisation/name', or one of the package: {', '.join(CARRIED['encoder'])}"
+                f"{perhaps_path(self.name, *CARRIED['encoder'])}"
             )
         return locate(self.name)
 
@@ -81,26 +88,30 @@ class NamedEncoder:
         """The same encoder by a name that does not depend on the working directory."""
         return self if self._path is None else NamedEncoder(str(self._path.resolve()))
 
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """Languages of the encoder (ISO 639-1), by its card or this package; none for word vectors, or if unknown."""
+        if self.vectors:
+            return ()
+        if self.is_carried:
+            return LANGUAGES_OF[Path(self.name).name]
+        stated = card_header(self.model.folder / "README.md").get("language") or []
+        return tuple(sorted({str(code) for code in (stated if isinstance(stated, list) else [stated])}))
+
     def check_language(self, language: str) -> None:
         """Reject an encoder whose card, or package, says that it is for another language than that of the corpus.
 
         Args:
             language: ISO 639-1 code of the language of the corpus.
         """
-        advice = (
-            "give a scorer for it, such as sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2 or what "
-            "`paranmt distill` makes of a bitext (`translations`), or word vectors of it"
-        )
-        if self.vectors or (self.is_carried and language == "en"):
+        known = self.languages
+        if not known or {language, "multilingual"} & {*known}:
             return
-        english = f"the encoders of this package are for English, not for language {language}: {advice}"
-        refuse(self.is_carried, english)
-        stated = card_header(self.model.folder / "README.md").get("language") or []
-        known = {str(code) for code in (stated if isinstance(stated, list) else [stated])}
-        refuse(
-            known and not {language, "multilingual"} & known,
-            f"the scorer {self.model.name!r} is for {', '.join(sorted(known))}, as its card says, and not for "
-            f"{language}: {advice}",
+        carried = " or ".join(name for name, languages in LANGUAGES_OF.items() if language in languages)
+        advice = "give an encoder for it, such as what `paranmt distill` makes, or word vectors of it"
+        raise InputError(
+            f"the encoder {self.model.name} is for {', '.join(known)}, and not for language {language}: "
+            f"{f'take {carried} of this package' if carried else advice}"
         )
 
     def check_knows(self, sentences: list[str], tokenizer: WordTokenizer) -> None:

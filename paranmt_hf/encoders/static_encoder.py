@@ -50,8 +50,8 @@ class StaticEncoder(WithCalibration):
         """Load an averaging encoder.
 
         Args:
-            name: Folder, Hub id, or what `locate` found; `small`, or None, is the small encoder of the package, `base`
-                the larger one.
+            name: Folder, Hub id, or what `locate` found. The package carries `small` (or None), which is English,
+                `base`, the larger one, `de`, `fr` and `es`, and `multilingual`.
             revision: Branch, tag or commit on the Hub.
 
         Raises:

@@ -81,7 +81,7 @@ def evaluate_contrast(models: Models, *, data: str | Path | None = None) -> Eval
     the paraphrase is not closer. A second score is the mean difference of the two cosines, in [-2, 2].
 
     Args:
-        models: Folders or Hub ids of encoders; `small` and `base` are those of the package.
+        models: Folders or Hub ids of encoders; `small`, `base`, `de`, ... are those of the package.
         data: File with triples of your own, such as TSV, with the columns kind, sentence, paraphrase and other; 180
             triples that the package carries if left out.
     """

@@ -133,7 +133,7 @@ def evaluate(
     """Evaluate models on sets of sentence pairs with gold similarities.
 
     Args:
-        models: Folders or Hub ids of encoders; `small` and `base` are those of the package. In Python also
+        models: Folders or Hub ids of encoders; `small`, `base`, `de`, ... are those of the package. In Python also
             encoders, objects with `similarities(left, right)`, and a mapping of names to models.
         data: Folders with STS sets (SentEval's layout), with SICK or PIT 2015, TSV files, Hub ids, or `sample` (40
             pairs of the package).
@@ -199,7 +199,7 @@ def transfer(
     """Evaluate models on transfer tasks in SentEval's protocol: classifiers are trained on their vectors.
 
     Args:
-        models: Folders or Hub ids of encoders; `small` and `base` are those of the package.
+        models: Folders or Hub ids of encoders; `small`, `base`, `de`, ... are those of the package.
         data: Folder with the tasks' files in SentEval's layout.
         tasks: Names of the tasks to evaluate; all that are in the folder if left out.
         vectors: Files of word vectors whose averages are evaluated too.

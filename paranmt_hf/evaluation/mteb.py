@@ -47,7 +47,7 @@ def evaluate_mteb(
     revision, so that results of different weights are never mixed.
 
     Args:
-        models: Folders or Hub ids of encoders; `small` and `base` are those of the package.
+        models: Folders or Hub ids of encoders; `small`, `base`, `de`, ... are those of the package.
         tasks: Names of tasks, such as STS12 SICK-R, or of benchmarks, such as "MTEB(eng, v2)".
         out: Folder for the results, in mteb's own layout.
         data: Folder with the data of each task in FOLDER/TASK, laid out as the dataset on the Hub; data are downloaded

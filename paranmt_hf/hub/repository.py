@@ -27,9 +27,19 @@ SAMPLE = ASSETS / "sample"
 """Folder of the sentences that the package carries: a bitext, `sample.cs` and `sample.en`, and `similarity.tsv`, pairs
 with similarities that people gave."""
 ModelKind = Literal["encoder", "translator"]
-# Names of the models that the package carries, which are folders in the assets.
 CAPTIONS = "captions-cs-en"
-CARRIED: dict[ModelKind, tuple[str, ...]] = {"encoder": ("small", "base"), "translator": (CAPTIONS,)}
+MULTILINGUAL = "multilingual"
+# Languages (ISO 639-1 codes) of each encoder that the package carries, by the name of its folder in the assets.
+LANGUAGES_OF: dict[str, tuple[str, ...]] = {
+    "small": ("en",),
+    "base": ("en",),
+    "de": ("de",),
+    "fr": ("fr",),
+    "es": ("es",),
+    MULTILINGUAL: ("en", "de", "fr", "es", "cs", "it", "nl", "pl", "pt"),
+}
+# Names of the models that the package carries.
+CARRIED: dict[ModelKind, tuple[str, ...]] = {"encoder": tuple(LANGUAGES_OF), "translator": (CAPTIONS,)}
 # The default encoder. It is a path, not a name: if the user has a folder `small`, that name is ambiguous, but the
 # default still works.
 SMALL = ASSETS / "small"
@@ -48,6 +58,13 @@ class Model:
     name: str  # Hub id, or name of the folder
     folder: Path  # Where its files are
     revision: str  # Commit hash on the Hub, or `sha256:` and the checksum of the folder's files
+
+
+def encoder_for(language: str) -> Path:
+    """Return the folder of the default encoder for a language (ISO 639-1), which may not know it."""
+    if language == "en":
+        return SMALL
+    return ASSETS / (language if language in LANGUAGES_OF else MULTILINGUAL)
 
 
 def folder_of(name: str, kind: ModelKind) -> Path:
@@ -130,8 +147,8 @@ def _check_id(name: str, kind: ModelKind) -> None:
         )
     if not is_id(name):
         raise InputError(
-            f"no model {name!r}: expected a folder that exists or a Hub id like 'organisation/name'"
-            f"{perhaps_path(name, *CARRIED[kind])}"
+            f"no model {name!r}: expected a folder that exists, a Hub id like 'organisation/name', or a model of the "
+            f"package: {', '.join(CARRIED[kind])}{perhaps_path(name, *CARRIED[kind])}"
         )
 
 

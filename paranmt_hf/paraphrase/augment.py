@@ -229,7 +229,7 @@ def augment(
         config: Numbers of rows of each label.
         decoding: How paraphrases are found, how many of each sentence, and which are good enough.
         scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
-            encoder of this package).
+            encoder of this package, which is for English).
         engine: Engine that runs the work.
     """
     config = config or AugmentConfig()

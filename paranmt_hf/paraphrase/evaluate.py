@@ -104,7 +104,7 @@ def evaluate_paraphrases(
         decoding: Settings that are the same for all decodings.
         selection: Which pairs are used.
         scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
-            encoder of this package).
+            encoder of this package, which is for English).
     """
     from paranmt_hf.paraphrase.models import locate_paraphraser
 

@@ -110,7 +110,7 @@ def paraphrase_file(
         config: How paraphrases are searched and selected.
         column: Column of a file, by its name or number, or side of a corpus (default: reference).
         scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
-            encoder of this package).
+            encoder of this package, which is for English).
         engine: Engine that runs the work.
         templates: Templates such as `(S(NP)(VP))`, or the number of most frequent ones, for a syntactically controlled
             network only. The paraphrase of the highest score comes first then.

@@ -74,8 +74,8 @@ def dedup(
         out: The new file, whose name ends as that of `file` does, or the new folder.
         column: Column of the texts, by its name or number, unless it is the only one of text.
         config: What counts as a repetition.
-        encoder: Encoder of `meaning`: folder, Hub id, or file of word vectors; the small encoder of this package if
-            left out.
+        encoder: Encoder of `meaning`: folder, Hub id, or file of word vectors; that of this package for the language
+            of the texts if left out.
         keep_dropped: Parquet file for the dropped rows: line, text, method, similarity, and the line they are like.
     """
     table = open_table(file, [] if column is None else [column])
@@ -96,7 +96,7 @@ def dedup(
         kind, out = DedupFileRecord, result_file(out, [suffix] if suffix else [])
     config = config or DedupConfig()
     config = replace(config, by=tuple(method for method in METHODS if method in ("exact", *config.by)))
-    search = Deduplication(table, table.text_column(column), config, NamedEncoder.of(encoder))
+    search = Deduplication(table, table.text_column(column), config, NamedEncoder.of(encoder, config.language))
     dropped = dropped_file(keep_dropped, table.path, out, search.checksum)
 
     def make(work: Path, path: Path) -> DedupRecord:

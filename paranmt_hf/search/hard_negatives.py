@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from paranmt_hf.corpus.reading.pair_files import languages
 from paranmt_hf.corpus.reading.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.corpus.release.release import write_files
 from paranmt_hf.corpus.release.release_card import size_category
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.cards import render
+from paranmt_hf.hub.repository import MULTILINGUAL
 from paranmt_hf.search.indexed_vectors import IndexedVectors, holds_vectors, index_sentences
 from paranmt_hf.search.ranked_negatives import NOBODY, FoundNegatives, HardNegativesConfig, find_negatives
 from paranmt_hf.search.storage import ITEMS, Counted, spans, write_sentences
 from paranmt_hf.text.identity import first_equal, keys_of
+from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.training.inputs import sentences_of
 from paranmt_hf.util.files import checksum, listed, replacing, source_name, write_bytes
 from paranmt_hf.util.markers import Group, Prefixed
@@ -112,7 +115,7 @@ def hard_negatives(
             with a column label are paraphrases where it is 1; the others are left out.
         out: Folder of the dataset: Parquet files, a card, and the record `negatives.json`.
         encoder: Folder, Hub id (ID@REVISION for a revision), or file of word vectors; the small encoder of this
-            package if left out.
+            package for the language of the pairs if left out.
         columns: Columns of `data` with other names: reference=sentence1,translation=sentence2,label=is_duplicate.
         config: Which sentences become negatives.
         selection: Which pairs.
@@ -120,9 +123,11 @@ def hard_negatives(
     """
     sources = listed(data)
     out = result_folder(out, NegativesRecord, sources=sources)
-    config, named = config or HardNegativesConfig(), NamedEncoder.of(encoder)
+    config = config or HardNegativesConfig()
     unwanted = sentences_of(exclude) if exclude is not None else set()
     pairs = Pairs(sources, selection or PairSelection(), unwanted, columns=columns, seed=config.seed)
+    spoken = languages(pairs.identity) or [ENGLISH]
+    named = NamedEncoder.of(encoder, spoken[0] if len(spoken) == 1 else MULTILINGUAL)
     identity = as_json({"data": pairs.identity, "encoder": named.identity, "negatives": asdict(config)})
 
     def make(work: Path, folder: Path) -> NegativesRecord:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 
 from paranmt_hf.corpus.reading.sentences import open_sentences
+from paranmt_hf.corpus.release.release import language_of
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.indexed_vectors import (
@@ -24,6 +25,7 @@ from paranmt_hf.search.indexed_vectors import (
 )
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.text_lists import list_of_texts
+from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.markers import Advanced, Count, Range
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run
@@ -95,14 +97,14 @@ class SentenceIndex(Result[IndexRecord]):
         Args:
             corpus: Text file with one sentence on a line, file with columns (docs/formats.md), or folder of a corpus.
             out: Folder of the index.
-            encoder: Folder, Hub id (ID@REVISION for a revision), or file of word vectors; the small encoder of this
-                package if left out.
+            encoder: Folder, Hub id (ID@REVISION for a revision), or file of word vectors; if left out, the encoder of
+                this package for the language of a corpus, and the small one, which is for English, for files.
             column: Column of a file with columns, by its name or number; may be left out if only one has text. For a
                 corpus `reference` (default) or `translation`.
             config: How the sentences are stored and searched.
         """
         out = result_folder(out, IndexRecord, sources=[corpus])
-        named, config = NamedEncoder.of(encoder), config or IndexConfig()
+        named, config = NamedEncoder.of(encoder, language_of(corpus) or ENGLISH), config or IndexConfig()
         source = open_sentences(corpus, column)
         settings = IndexSettings(source.identity, named.identity, config)
 

@@ -21,10 +21,11 @@ from paranmt_hf.corpus.jobs.stages import ScoreStage
 from paranmt_hf.corpus.reading.readers import Reader, Report
 from paranmt_hf.corpus.reading.sentences import open_sentences
 from paranmt_hf.corpus.release.record import RELEASE_RECORD, ReleaseRecord
+from paranmt_hf.corpus.release.release import language_of
 from paranmt_hf.corpus.release.release_run import Built, ReleaseConfig, holds_shards, make_release
 from paranmt_hf.corpus.release.schema import MadeBy
 from paranmt_hf.encoders.named_encoder import NamedEncoder
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.search.indexed_vectors import (
     SEARCH,
     IndexConfig,
@@ -34,6 +35,7 @@ from paranmt_hf.search.indexed_vectors import (
     write_source,
 )
 from paranmt_hf.search.storage import spans
+from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import refuse_inside, replacing, resolved, shown_path
 from paranmt_hf.util.markers import Advanced, Cosine, Count, Group, PythonOnly, Range, Without
 from paranmt_hf.util.progress import Progress
@@ -136,10 +138,10 @@ def mine_pairs(
         column: Column of a file, by its name or number, or side of a corpus.
         second_column: The same of the second corpus.
         encoder: Encoder, also the scorer of a corpus: folder, Hub id (ID@REVISION for a revision), or file of word
-            vectors; the small encoder of this package if left out.
+            vectors; that of this package for the language if left out.
         config: Which pairs are mined.
         made_by: Who wrote the sentences; the card says so.
-        release: Licence and form of the corpus.
+        release: Licence and form of the corpus; its language is that of the sentences.
         engine: Where the score columns are computed.
     """
     refuse_inside(resolved(out), [path for path in (first, second) if path is not None], "out")
@@ -148,7 +150,14 @@ def mine_pairs(
     sources = [open_sentences(first, column)]
     if second is not None:
         sources.append(open_sentences(second, second_column, option="second_column"))
-    mining = Mining(sources, NamedEncoder.of(encoder), config or MineConfig())
+    spoken = language_of(first)
+    release = release or ReleaseConfig(language=spoken or ENGLISH)
+    refuse(
+        spoken not in (None, release.language),
+        f"{first} is a corpus in {spoken}; give it as `language`",
+        option="language",
+    )
+    mining = Mining(sources, NamedEncoder.of(encoder, release.language), config or MineConfig())
     if Path(out).suffix == ".parquet":
         return mining.run(Path(out))
     if Path(out).suffix in (".tsv", ".csv", ".jsonl", ".json", ".txt"):
@@ -156,7 +165,6 @@ def mine_pairs(
             f"{out} is no folder: pairs alone go into a .parquet file, all else into the folder of a corpus; name one",
             option="out",
         )
-    release = release or ReleaseConfig()
     out = result_folder(out)
     release.check_license()
     mining.encoder.check_language(release.language)

@@ -74,7 +74,8 @@ class DedupConfig(Settings):
         cosine: Smallest cosine of two texts, for `meaning`.
         keep_differing: Keep texts that differ in a number, a unit, a negation, a name or an address. By default `near`
             drops them, and `meaning` keeps them.
-        language: Language of the texts, as an ISO 639-1 code; it decides how words are cut.
+        language: Language of the texts, as an ISO 639-1 code; it decides how words are cut, and which
+            encoder of this package is used.
         lists: Number of lists of the inverted index of `meaning`; 1 compares each text with all others. By default 1
             for few texts, else the square root of their number.
         probes: Number of lists that each text is compared with, for `meaning`.

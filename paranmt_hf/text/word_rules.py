@@ -4,7 +4,8 @@
 - An apostrophe between letters is part of a word (`geht's`, `м'ята`), and so are the joiners of Persian and Indic
   scripts.
 - A punctuation mark is a token of its own, except a full stop or comma between two digits.
-- French, Italian and Catalan words that lose their vowel before the next one (`l'`, `qu'`) are tokens.
+- French, Italian and Catalan words that lose their vowel before the next one (`l'`, `qu'`) are tokens, and so are
+  Dutch words that are an apostrophe and a letter (`'s morgens`), and Italian `po'`.
 - Scripts that put no blank between words are cut into characters, each with its marks.
 - Case is ignored, and a typographic apostrophe counts as a plain one.
 """
@@ -30,6 +31,8 @@ ELISIONS = {
     "fr": "[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu",
     "it": "[cdlmnstv]|un|gl|all|dall|dell|nell|sull|coll|quell|quest|bell|sant|anch|com|dov|cos",
 }
+# Short forms with an apostrophe at an end, by language, which are tokens.
+SHORT_FORMS = {"nl": "'[kmnrst]", "it": "po'"}
 # A character of a script that puts no blank between words, with its marks.
 NO_BLANKS = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]\p{M}*"
 
@@ -61,6 +64,7 @@ def _no_blanks() -> np.ndarray:
 def _pre_tokenizer(language: str) -> pre_tokenizers.PreTokenizer:
     """Build the pre-tokenizer of a language."""
     elision = rf"(?<!\w)(?:{ELISIONS[language]})'(?=\w)|" if language in ELISIONS else ""
+    elision += rf"(?<!\w){SHORT_FORMS[language]}(?!\w)|" if language in SHORT_FORMS else ""
     punctuation = r"[^\w\s.,'\u200c\u200d]|_|(?<!\d)[.,]|[.,](?!\d)|(?<!\w)'|'(?!\w)"
     pattern = Regex(f"{elision}{NO_BLANKS}|{punctuation}")
     return pre_tokenizers.Sequence(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -323,12 +324,15 @@ def _named(given: Any, inputs: Mapping[str, str]) -> Any:  # noqa: ANN401 - sett
     """
     checksums = {name for name, value in vars(given).items() if str(value).startswith("sha256:")}
     names = {name: inputs.get(name, name.upper()) for name in vars(given) if name in inputs or name in checksums}
+    if any(name.startswith("sha256:") for name in getattr(given, "teacher", None) or ()):
+        # The names of several teachers are one text in the record.
+        names["teacher"] = tuple(inputs.get("teacher", "TEACHER").split(", "))
     return replace(given, **names)
 
 
 def shell_word(text: str) -> str:
     """Quote a word of a command for the shell, on one line."""
-    return shlex.quote(" ".join(text.split()))
+    return shlex.quote(re.sub(r"[^\S ]+", " ", text))
 
 
 def _papers(families: Iterable[Family]) -> list[str]:

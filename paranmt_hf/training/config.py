@@ -44,10 +44,12 @@ class TrainConfig(Settings):
             sides (arXiv:1511.08198, equation 1).
         mining_precision: Precision of the similarities when negatives are mined; averaging models on the CPU; if not
             given, int8 if the processor has instructions for it.
-        teacher: SentenceTransformer folder or Hub id whose similarities are learned too (not in the papers).
+        teacher: Teachers whose similarities are learned too (not in the papers): SentenceTransformer folders or Hub
+            ids, or functions, as FILE.py:NAME or MODULE:NAME, that take a list of texts and return their vectors.
+            Of several, the mean of their cosines is learned, each divided by its standard deviation.
         teacher_weight: Share of the teacher's term in the loss; at 1.0 there is no margin loss.
-        second_teacher: Another teacher: the mean of both teachers' cosines is learned, each divided by its standard
-            deviation.
+        teacher_prompt: Text in front of each sentence that a teacher reads, such as "query: ", one for each teacher;
+            the default prompt of a model if not given.
         teacher_loss: How cosines are compared with the teacher's (not in the papers): by their squared difference
             (squares), by that times the teacher's cosine, 0 if negative, plus 0.05 (weighted), or by the cross-entropy
             of the softmax over the other sentences of the mini-batch (listwise).
@@ -80,9 +82,9 @@ class TrainConfig(Settings):
     negatives: Annotated[Negatives, MINING, Advanced] = "max"
     one_sided: Annotated[bool, MINING, Advanced] = False
     mining_precision: Annotated[Literal["float32", "int8"] | None, PythonOnly] = None
-    teacher: str | None = None
+    teacher: tuple[str, ...] | None = None
     teacher_weight: Annotated[float, Range(above=0, at_most=1), TEACHING, Advanced] = 1.0
-    second_teacher: Annotated[str | None, TEACHING, Advanced] = None
+    teacher_prompt: Annotated[tuple[str, ...] | None, PythonOnly] = None
     teacher_loss: Annotated[Literal["squares", "weighted", "listwise"], TEACHING, Advanced] = "squares"
     temperature: Annotated[float, Range(at_least=0.001, at_most=10), TEACHING, Advanced] = 0.05
     neighbours: Annotated[bool, TEACHING, Advanced] = False
@@ -95,12 +97,15 @@ class TrainConfig(Settings):
     report_to: Annotated[str | None, Advanced, RunOnly] = None
 
     def __post_init__(self) -> None:
+        for name in ("teacher", "teacher_prompt"):
+            if isinstance(value := getattr(self, name), str):
+                object.__setattr__(self, name, (value,))
         super().__post_init__()
         refuse(
             self.margin_weight > 0 and self.mega_pairs < 2,
             "`batch_size` 1 with `mega_batch` 1 leaves one pair to a mega-batch, and no negative; raise one",
         )
-        for name in ("second_teacher", "neighbours"):
+        for name in ("teacher_prompt", "neighbours"):
             alone = getattr(self, name) and not self.teacher
             refuse(alone, f"`{name}` is about a teacher's similarities; name one with `teacher`", option=name)
         refuse(

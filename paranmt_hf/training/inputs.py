@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.reading.sentences import SentenceSources
@@ -14,11 +14,12 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.evaluation.sts_data import StsSet, read_benchmark, read_scored_pairs, read_sts
-from paranmt_hf.hub.repository import Model, check_name, locate, plain_name
+from paranmt_hf.hub.repository import check_name, plain_name
 from paranmt_hf.text.word_vectors import check_vectors, read_vectors
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.processes import process_count
 from paranmt_hf.training.record import TrainingSettings
+from paranmt_hf.training.teachers import Teacher, check_teacher, find_teachers
 from paranmt_hf.training.text import PairsAndText
 from paranmt_hf.util.files import Names, checksum, existing, listed
 from paranmt_hf.util.settings import is_given
@@ -37,7 +38,7 @@ class TrainingInputs:
         pairs: The pairs, or pairs and text.
         development: The development set; None for none.
         start: The encoder to continue from; None for none.
-        teachers: The teachers, at most two.
+        teachers: The teachers.
         vectors: The file of word vectors to start from; None for none.
     """
 
@@ -46,7 +47,7 @@ class TrainingInputs:
     pairs: Pairs | PairsAndText
     development: StsSet | None = None
     start: SentenceEncoder | None = None
-    teachers: Sequence[Model] = ()
+    teachers: Sequence[Teacher] = ()
     vectors: Path | None = None
 
     @property
@@ -59,12 +60,10 @@ class TrainingInputs:
     def settings(self) -> TrainingSettings:
         """Everything that determines the result."""
         development = self.development
-        revisions: dict[str, Any] = {}
-        for name, teacher in zip(_named_teachers(self.config), self.teachers, strict=True):
-            revisions[name] = teacher.revision
+        revisions = tuple(teacher.revision for teacher in self.teachers) or None
         return TrainingSettings(
             encoder=encoder_identity(self.encoder, self.start, self.vectors),
-            training=replace(self.config, **revisions),
+            training=replace(self.config, teacher=revisions),
             data=self.pairs.identity,
             development=None if development is None else development.name,
             development_checksum=None if development is None else development.checksum,
@@ -74,7 +73,7 @@ class TrainingInputs:
     @property
     def names(self) -> dict[str, str]:
         """Names of the inputs, without folders, by the setting that names them; the settings hold only checksums."""
-        names = {name: plain_name(model) for name, model in _named_teachers(self.config).items()}
+        names = {"teacher": ", ".join(teacher.name for teacher in self.teachers)} if self.teachers else {}
         if self.encoder.init_from:
             names["init_from"] = plain_name(self.encoder.init_from)
         if isinstance(self.pairs, PairsAndText):
@@ -82,12 +81,6 @@ class TrainingInputs:
         if self.vectors is not None:
             names["vectors"] = self.vectors.name
         return names
-
-
-def _named_teachers(config: TrainConfig) -> dict[str, str]:
-    """Return the names of the teachers, by the settings that name them."""
-    named = {"teacher": config.teacher, "second_teacher": config.second_teacher}
-    return {setting: name for setting, name in named.items() if name}
 
 
 def find_inputs(
@@ -108,10 +101,10 @@ def find_inputs(
     Raises:
         InputError: An input is missing or damaged, or does not fit the settings.
     """
-    teachers = list(_named_teachers(config).values())
+    teachers = config.teacher or ()
     _check_given(data, text, columns, config, selection)
     for name in teachers:
-        check_name(name)
+        check_teacher(name)
     if encoder.init_from:
         check_name(encoder.init_from)
     if encoder.vectors:
@@ -123,9 +116,9 @@ def find_inputs(
         of_pairs = Pairs(listed(data), selection, unwanted, columns=columns, seed=config.seed)
     pairs = of_pairs if text is None else PairsAndText(of_pairs, SentenceSources(listed(text), option=None), unwanted)
     assert pairs is not None
-    located = [locate(name) for name in teachers]
+    found = find_teachers(teachers, config.teacher_prompt)
     encoder, start, vectors = resolve_encoder(encoder)
-    inputs = TrainingInputs(encoder, config, pairs, held_out, start, located, vectors)
+    inputs = TrainingInputs(encoder, config, pairs, held_out, start, found, vectors)
     other = config.word_factors and encoder.model != "word"
     refuse(other, f"`word_factors` is for the model word, not for {encoder.model}", option="word_factors")
     other = config.neighbours and not inputs.in_engine

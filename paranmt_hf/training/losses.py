@@ -106,18 +106,21 @@ class _MarginLoss(torch.autograd.Function):
         return upstream * gradient, None, None
 
 
-def similarity_loss(vectors: torch.Tensor, teacher: torch.Tensor, *, weighted: bool = False) -> torch.Tensor:
-    """Compute the mean squared difference between the cosines of all pairs of sentences and the teacher's, a scalar.
+def similarity_loss(
+    vectors: torch.Tensor, teacher: torch.Tensor, *, scale: float = 1.0, weighted: bool = False
+) -> torch.Tensor:
+    """Compute the mean squared difference of the cosines of all pairs of sentences from the teacher's, a scalar.
 
     The cosine of a sentence with itself is left out.
 
     Args:
         vectors: Vectors of the sentences [sentence, dimension].
         teacher: Vectors of the same sentences by the teacher [sentence, teacher dimension].
+        scale: Factor of the teacher's distances, 1 - cosine; see `TeacherVectors.scale`.
         weighted: Whether the square of each pair is multiplied by the teacher's cosine, 0 if negative, plus 0.05.
     """
     student, wanted = normalize(vectors, dim=1), normalize(teacher, dim=1)
-    cosines = wanted @ wanted.T
+    cosines = 1 - scale * (1 - wanted @ wanted.T)
     squares = (student @ student.T - cosines).fill_diagonal_(0).square()
     if weighted:
         squares = squares * (cosines.clamp(min=0) + 0.05)
@@ -125,7 +128,9 @@ def similarity_loss(vectors: torch.Tensor, teacher: torch.Tensor, *, weighted: b
     return squares.sum() / max(1, count * (count - 1))
 
 
-def listwise_loss(vectors: torch.Tensor, teacher: torch.Tensor, temperature: float) -> torch.Tensor:
+def listwise_loss(
+    vectors: torch.Tensor, teacher: torch.Tensor, temperature: float, *, scale: float = 1.0
+) -> torch.Tensor:
     """Compute the cross-entropy between the teacher's and the student's distributions over neighbours, a scalar.
 
     The distribution of a sentence over all others is the softmax of their cosines divided by the temperature. The mean
@@ -136,6 +141,7 @@ def listwise_loss(vectors: torch.Tensor, teacher: torch.Tensor, temperature: flo
         vectors: Vectors of the sentences [sentence, dimension].
         teacher: Vectors of the same sentences by the teacher [sentence, teacher dimension].
         temperature: Temperature of the softmax; the lower it is, the more only the nearest sentences count.
+        scale: Factor of the teacher's distances, 1 - cosine; see `TeacherVectors.scale`.
     """
     student, wanted = normalize(vectors, dim=1), normalize(teacher, dim=1)
     cosines = wanted @ wanted.T
@@ -143,22 +149,23 @@ def listwise_loss(vectors: torch.Tensor, teacher: torch.Tensor, temperature: flo
     copies = (cosines > 1 - 1e-6).fill_diagonal_(True)
     # Its exp is 0, as that of -inf would be, but its logarithm in `log_softmax` stays finite.
     masked = -1e4
-    wanted_shares = (cosines / temperature).masked_fill(copies, masked).softmax(dim=1)
+    wanted_shares = (scale * cosines / temperature).masked_fill(copies, masked).softmax(dim=1)
     log_shares = ((student @ student.T) / temperature).masked_fill(copies, masked).log_softmax(dim=1)
     return -temperature * (wanted_shares * log_shares).sum(dim=1).mean()
 
 
-def teacher_loss(vectors: torch.Tensor, teacher: torch.Tensor, config: TrainConfig) -> torch.Tensor:
+def teacher_loss(vectors: torch.Tensor, teacher: torch.Tensor, config: TrainConfig, scale: float) -> torch.Tensor:
     """Compute the loss on a teacher's similarities that the settings name, a scalar.
 
     Args:
         vectors: Vectors of the sentences [sentence, dimension].
         teacher: Vectors of the same sentences by the teacher [sentence, teacher dimension].
         config: Which loss, and its temperature.
+        scale: See `TeacherVectors.scale`.
     """
     if config.teacher_loss == "listwise":
-        return listwise_loss(vectors, teacher, config.temperature)
-    return similarity_loss(vectors, teacher, weighted=config.teacher_loss == "weighted")
+        return listwise_loss(vectors, teacher, config.temperature, scale=scale)
+    return similarity_loss(vectors, teacher, scale=scale, weighted=config.teacher_loss == "weighted")
 
 
 def diverged(step: str, loss: float) -> DivergedError:
@@ -191,7 +198,7 @@ def combined_loss(
         # The teacher's similarities are those among the pairs, without their negatives.
         of_pairs = sentences[:2].ravel()
         taught = teacher.of(keys[of_pairs]).to(vectors.device)
-        term = teacher_loss(vectors[: len(of_pairs)], taught, config)
+        term = teacher_loss(vectors[: len(of_pairs)], taught, config, teacher.scale)
         terms.append(config.teacher_weight * term)
     return torch.stack(terms).sum()
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,20 +20,17 @@ from filelock import FileLock, Timeout
 from torch.nn.functional import normalize
 
 from paranmt_hf.corpus.reading.pairs import SIDES
-from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import Model
 from paranmt_hf.text.identity import distinct_texts, hash_texts
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.inputs import TrainingInputs
+from paranmt_hf.training.teachers import Encode, Teacher
 from paranmt_hf.training.text import TAUGHT
 from paranmt_hf.training.token_store import read_keys
 from paranmt_hf.util.files import write_bytes, writing
-from paranmt_hf.util.machine import torch_threads
 from paranmt_hf.util.progress import Progress
 
 logger = logging.getLogger(__name__)
-Encode = Callable[[list[str]], np.ndarray]
 # Keys of sentences [sentence], uint64, and the sentences [sentence].
 Keyed = tuple[np.ndarray, pa.Array | pa.ChunkedArray]
 PART_SENTENCES = 10_000  # Number of sentences of a file of the cache, and the most that an interruption loses
@@ -44,7 +42,13 @@ class TeacherVectors:
     Args:
         keys: Keys of the sentences [sentence], uint64.
         vectors: Vectors of the sentences [sentence, dimension], float16.
+
+    Attributes:
+        scale: Factor by which the distance of two vectors, 1 less their cosine, is multiplied: the similarity that a
+            student learns is 1 less the product.
     """
+
+    scale = 1.0
 
     def __init__(self, keys: np.ndarray, vectors: np.ndarray) -> None:
         self._order = np.argsort(keys)
@@ -75,12 +79,12 @@ class TeacherVectors:
             sums[part] = torch.stack([normalize(self.of(side), dim=1) for side in keys[part].T]).sum(dim=0).numpy()
         return sums
 
-    def spread(self, keys: np.ndarray) -> float:
-        """Return the standard deviation of cosines, of 20,000 random pairs of sentences with these keys [sentence]."""
+    def random_cosines(self, keys: np.ndarray) -> np.ndarray:
+        """Return the cosines of 20,000 random pairs of sentences with these keys [sentence]: [pair]."""
         pairs = np.random.default_rng(1).integers(0, len(keys), (20_000, 2))
         sums = self.directions(keys[pairs]).astype(np.float64)
         # The squared length of the sum of two unit vectors is 2 plus twice their cosine.
-        return float((np.square(sums).sum(axis=1) / 2 - 1).std())
+        return np.square(sums).sum(axis=1) / 2 - 1
 
     def _indices(self, keys: np.ndarray) -> np.ndarray:
         """Return the positions of the vectors of sentences, given by their keys."""
@@ -94,32 +98,38 @@ class TeacherVectors:
 
 
 class JoinedTeachers(TeacherVectors):
-    """Several teachers as one, whose cosine is the weighted mean of theirs.
+    """One or several teachers, whose similarities are the weighted mean of their rescaled cosines.
 
-    The weight of a teacher is proportional to 1 / s, where s is the standard deviation of its cosines among some
-    sentences.
+    The cosines of some teachers are all high: those of multilingual-e5-small are 0.8 for random sentences. Rescaled
+    cosines are (c - m) / (1 - m), where m is the mean of random sentences, so they are 0 for these and 1 for copies.
+    The weight of a teacher is proportional to 1 / s, where s is the standard deviation of its rescaled cosines.
 
     Args:
         teachers: The teachers.
-        keys: Keys of these sentences [sentence].
+        keys: Keys of sentences [sentence], of which random ones are compared.
     """
 
-    def __init__(self, teachers: list[TeacherVectors], keys: np.ndarray) -> None:
-        self._teachers = teachers
-        weights = np.array([1 / max(teacher.spread(keys), 1e-6) for teacher in teachers])
-        # The vectors are the unit vectors of the teachers, each times the root of its weight, concatenated. They have
-        # length 1, and the product of two of them is the weighted mean of the cosines.
-        self._roots = np.sqrt(weights / weights.sum()).tolist()
+    def __init__(self, teachers: Sequence[TeacherVectors], keys: np.ndarray) -> None:
+        self.teachers = teachers
+        cosines = np.stack([teacher.random_cosines(keys) for teacher in teachers])
+        # At most 0.99, in case nearly all sentences are copies.
+        rests = 1 - cosines.mean(axis=1).clip(0, 0.99)
+        weights = 1 / np.maximum(cosines.std(axis=1) / rests, 1e-6)
+        shares = weights / weights.sum() / rests
+        # The joined vectors are the unit vectors of the teachers, each times a root, concatenated. They have length 1,
+        # and 1 - scale * (1 - cosine) is the weighted mean of the rescaled cosines.
+        self.scale = float(shares.sum())
+        self._roots = np.sqrt(shares / self.scale).tolist()
 
     def of(self, keys: np.ndarray) -> torch.Tensor:
         """See `TeacherVectors.of`; the dimensions of all teachers are next to one another."""
-        pairs = zip(self._teachers, self._roots, strict=True)
+        pairs = zip(self.teachers, self._roots, strict=True)
         return torch.cat([root * normalize(teacher.of(keys), dim=1) for teacher, root in pairs], dim=1)
 
     @property
     def dimension(self) -> int:
         """Number of dimensions of a vector."""
-        return sum(teacher.dimension for teacher in self._teachers)
+        return sum(teacher.dimension for teacher in self.teachers)
 
 
 def teach(
@@ -235,7 +245,7 @@ def _encode_missing(codes: np.ndarray, texts: pa.Array, encode: Encode, parts: _
             progress.advance_to(done + start + len(chosen))
 
 
-def teach_all(inputs: TrainingInputs, tokens: Path, folder: Path) -> TeacherVectors:
+def teach_all(inputs: TrainingInputs, tokens: Path, folder: Path) -> JoinedTeachers:
     """Encode every sentence of the pairs with the teachers of a run.
 
     Args:
@@ -243,55 +253,43 @@ def teach_all(inputs: TrainingInputs, tokens: Path, folder: Path) -> TeacherVect
         tokens: Folder of the keys of the sentences.
         folder: Folder of vectors, which gets a folder for each teacher and precision.
     """
-    keys = read_keys(tokens)
-    config = inputs.config
-    taught = [
-        teacher_vectors(teacher, _keyed(inputs, keys), folder, device=config.device, precision=config.precision)
-        for teacher in inputs.teachers
-    ]
-    return taught[0] if len(taught) == 1 else JoinedTeachers(taught, np.unique(keys))
+    keys, config = read_keys(tokens), inputs.config
+    return joined_vectors(
+        inputs.teachers, lambda: _keyed(inputs, keys), folder, device=config.device, precision=config.precision
+    )
 
 
 def teacher_vectors(
-    model: Model, sentences: Iterable[Keyed], folder: Path, *, device: str | None, precision: str
+    teacher: Teacher, sentences: Iterable[Keyed], folder: Path, *, device: str | None, precision: str
 ) -> TeacherVectors:
-    """Encode sentences with a teacher; see `teach`.
+    """Encode sentences with a teacher; see `teach`, and `Teacher.open` for `device` and `precision`.
 
     Args:
-        model: The teacher.
+        teacher: The teacher.
         sentences: Columns of sentences with their keys.
         folder: Folder of vectors, which gets a folder for this teacher and precision.
-        device: The device that encodes; None for the best one.
-        precision: `bf16` for bfloat16, if it is fast on the device; otherwise float32.
+        device: The device of a model.
+        precision: The precision that is asked for.
     """
-    teacher = load(model, device=device)
-    in_bf16 = precision == "bf16" and fast_in_bf16(teacher.device.type)
-    # On a CPU small batches are faster, because their states stay in its cache.
-    size = 32 if teacher.device.type == "cpu" else 512
-
-    def encode_batch(sentences: list[str]) -> np.ndarray:
-        # Rounding to bfloat16 changes a teacher's cosines far less than the student can follow.
-        with torch.autocast(teacher.device.type, torch.bfloat16, enabled=in_bf16):
-            vectors = teacher.encode(sentences, batch_size=size, show_progress_bar=False, convert_to_tensor=True)
-        return np.asarray(vectors.float().cpu().numpy())
-
-    # The first call changes settings of the tokenizer. After it, several threads can use the tokenizer.
-    encode_batch([""])
-
-    def encode(sentences: list[str]) -> np.ndarray:
-        with torch_threads(teacher.device.type) as pool:
-            batches = (sentences[start : start + size] for start in range(0, len(sentences), size))
-            return np.concatenate(list(pool.map(encode_batch, batches)))
-
-    identity = f"{model.revision} in {'bfloat16' if in_bf16 else 'float32'}"
+    encode, used = teacher.open(device, precision)
+    identity = f"{teacher.identity} in {used}"
     of_teacher = folder / hashlib.sha256(identity.encode()).hexdigest()[:16]
     return teach(sentences, encode, of_teacher, name=identity)
 
 
-def fast_in_bf16(device: str) -> bool:
-    """Whether bfloat16 is faster than float32 on this kind of device, such as `cpu`."""
-    known = torch.cpu.get_capabilities()
-    return device != "cpu" or bool(known.get("avx512_bf16") or known.get("amx_bf16"))
+def joined_vectors(
+    teachers: Sequence[Teacher], columns: Callable[[], Iterable[Keyed]], folder: Path, **options: Any
+) -> JoinedTeachers:
+    """Encode sentences with teachers; see `teacher_vectors` and `JoinedTeachers`.
+
+    Args:
+        teachers: The teachers.
+        columns: Returns columns of sentences with their keys; each teacher reads them once.
+        folder: Folder of vectors.
+        options: `device` and `precision`.
+    """
+    taught = [teacher_vectors(teacher, columns(), folder, **options) for teacher in teachers]
+    return JoinedTeachers(taught, np.unique(np.concatenate([keys.ravel() for keys, _ in columns()])))
 
 
 def _keyed(inputs: TrainingInputs, keys: np.ndarray) -> Iterator[Keyed]:

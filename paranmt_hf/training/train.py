@@ -80,7 +80,7 @@ def train(
     if recipe is not None:
         return _train_recipe(recipe, data, result_folder(out), encoder, config, selection, options)
     encoder, config = encoder or EncoderConfig(), config or TrainConfig()
-    models = [name for name in (encoder.init_from, config.teacher, config.second_teacher) if name]
+    models = [name for name in (encoder.init_from, *(config.teacher or ())) if name]
     sources = [Path(name).expanduser() for name in [*models, *listed(data), *listed(text)]]
     out = result_folder(out, TrainingRecord, sources=sources)
     if config.report_to:
@@ -89,7 +89,7 @@ def train(
         reporting_callbacks(config.report_to, out)
     inputs = find_inputs(data, encoder, config, selection or PairSelection(), **options)
     # The vectors of teachers are useful under other settings too.
-    shared_work = {"teachers": [teacher.revision for teacher in inputs.teachers]} if inputs.teachers else None
+    shared_work = {"teachers": [teacher.identity for teacher in inputs.teachers]} if inputs.teachers else None
     return run(
         out,
         inputs.settings,

@@ -27,7 +27,7 @@ SUPERVISE: Kinds = (EncoderConfig, SuperviseConfig)
 PAPER_GRIDS: Mapping[Kinds, Path] = {TRAIN: ASSETS / "grids", SUPERVISE: ASSETS / "grids" / "supervised"}
 # Settings that a grid cannot vary: the search sets them itself, or they name files or the machine.
 NOT_SEARCHED = (
-    "task epochs patience evaluations vectors init_from teacher second_teacher device report_to "
+    "task epochs patience evaluations vectors init_from teacher teacher_prompt device report_to "
     "teacher_cache mining_precision"
 ).split()
 EXAMPLE = "a setting and its values, such as lambda-w=0,1e-5,1e-4"

@@ -103,7 +103,8 @@ def option_words(given: Any, usual: Any = None) -> list[str]:  # noqa: ANN401 - 
             groups.setdefault(group, []).append(f"{name}={_word(value)}")
         else:
             words.append(f"--{name.replace('_', '-')}")
-            words += [] if value is True else [_word(value)]
+            several = value if isinstance(value, tuple) else [value]
+            words += [] if value is True else map(_word, several)
     for name, settings in groups.items():
         words += [f"--{name.replace('_', '-')}", ",".join(settings)]
     return words

@@ -13,6 +13,7 @@ from paranmt_hf import EngineConfig
 from paranmt_hf.apps import doctor
 from paranmt_hf.apps.doctor import diagnose, package_state, read_requirements
 from paranmt_hf.corpus.translation.translator import resolve_device
+from paranmt_hf.hub.repository import LANGUAGES_OF
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,6 +23,15 @@ def test_defaults_come_from_the_functions_that_choose():
     assert found["defaults"]["workers"].startswith(f"{config.workers} (local), ")
     assert found["defaults"]["translation"].startswith(f"{resolve_device(None)}, ")
     assert found["machine"]["cores"] == str(len(os.sched_getaffinity(0)))
+
+
+def test_carried_encoders_have_language_licence_and_size():
+    lines = diagnose().sections["carried encoders"]
+    assert list(lines) == list(LANGUAGES_OF)
+    for name, line in lines.items():
+        *languages, license, size = line.split(", ")
+        assert (tuple(languages), license) == (LANGUAGES_OF[name], "MIT")
+        assert 1 < float(size.removesuffix(" MB")) < 15
 
 
 def test_the_token_is_not_shown(monkeypatch):

@@ -112,7 +112,7 @@ def test_published_files_are_those_of_the_calibration(tmp_path):
 
 def rated(tmp_path):
     """The same pairs in every form."""
-    pairs = read_rated_pairs(PAIRS, 4)
+    pairs = read_rated_pairs(PAIRS["en"], 4)
     left, right, labels = pairs.left[:60], pairs.right[:60], pairs.positive[:60].astype(int).tolist()
     columns = {"reference": left, "translation": right}
     pq.write_table(pa.table({**columns, "label": pa.array(labels, pa.int32())}), tmp_path / "labels.parquet")

@@ -113,7 +113,10 @@ def test_the_teacher_reads_a_sentence_once_and_none_that_is_held_out_is_trained_
     trained = texts[0]["sentence"].to_pylist()
     parts = [load_file(path)["codes"] for path in (tmp_path / "cache").glob("*/part-*")]
     codes = torch.cat(parts)
-    assert len(codes) == len(codes.unique()) == len(set(TEXT)) == len(trained) + 50
+    # The words of an averaging teacher are read too, alone.
+    words = {word for sentence in trained for word in sentence.split()}
+    assert len(codes) == len(codes.unique()) == len(set(TEXT) | words)
+    assert len(set(TEXT)) == len(trained) + 50
     assert set(trained) < set(TEXT)
     monkeypatch.undo()
     before = {path: path.read_bytes() for path in (tmp_path / "cache").glob("*/part-*")}
@@ -174,7 +177,7 @@ def test_what_cannot_be_evaluated_costs_no_vectors_of_the_teacher(root, tmp_path
 
 def test_epochs_follow_from_the_text():
     def epochs(sentences, **more):
-        return workflow.DistillSteps(Path(), "", None, DistillConfig(**more), Path(), [""] * sentences, []).epochs
+        return workflow.DistillSteps(Path(), [], [], DistillConfig(**more), Path(), [""] * sentences, [], None).epochs
 
     assert [epochs(count) for count in (2, 250_000, 250_001, 1_000_000, 3_000_001)] == [12, 12, 11, 3, 1]
     assert epochs(2, epochs=40) == 40
@@ -183,7 +186,9 @@ def test_epochs_follow_from_the_text():
 @pytest.mark.parametrize(
     ("given", "option"),
     [
-        ({"teacher": ["a", "b"]}, "teacher"),
+        ({"teacher": "missing.py:encode"}, "teacher"),
+        ({"teacher": ["module.that.is.missing:encode"]}, "teacher"),
+        ({"teacher": "teacher", "config": {"teacher_prompt": ("a", "b")}}, "teacher_prompt"),
         ({"config": {"start": "base", "dimension": 3}}, "start"),
         ({"text": "one.txt"}, "text"),
         ({"config": {"dimension": 17}}, "dimension"),
@@ -221,7 +226,7 @@ def test_the_record_is_json(root, tmp_path):
     found = distill(root / "teacher", out=tmp_path / "out", text=root / "text.txt", config=DistillConfig(epochs=1))
     values = json.loads((found.folder / "distillation.json").read_text())
     assert values["settings"]["config"] == {
-        **{"start": None, "words": None, "dimension": None},
+        **{"start": None, "words": None, "dimension": None, "teacher_prompt": None},
         **{"epochs": 1, "held_out": 2000, "seed": 1},
     }
 

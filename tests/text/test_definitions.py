@@ -213,13 +213,28 @@ BY_HAND = {
     ("de", "'Hallo' rock'n'roll s'"): "' hallo ' rock'n'roll s '",
     ("cs", "Muž s kytarou, č. 5."): "muž s kytarou , č . 5 .",
     ("fr", "L'homme qu'il a vu aujourd'hui, c'est"): "l' homme qu' il a vu aujourd'hui , c' est",
-    ("it", "Dell'acqua e un po' d'aria"): "dell' acqua e un po ' d' aria",
+    ("it", "Dell'acqua e un po' d'aria"): "dell' acqua e un po' d' aria",
     ("uk", "м'ята"): "м'ята",
     ("hi", "वह हिन्दी बोलता है।"): "वह हिन्दी बोलता है ।",
     ("fa", "می‌روم."): "می‌روم .",
     ("zh", "我有3只猫。"): "我 有 3 只 猫 。",
     ("th", "น้ำ ดี"): "น้ ำ ดี",
     ("en", "It's"): "it 's",
+    (
+        "de",
+        "Die 3,5-Zimmer-Wohnung kostet 1.250,50 €, geht's?",
+    ): "die 3,5 - zimmer - wohnung kostet 1.250,50 € , geht's ?",
+    ("fr", "L'homme n'a pas vu qu'il pleut : « Est-ce que c'est 12,5 % ? »"): (
+        "l' homme n' a pas vu qu' il pleut : « est - ce que c' est 12,5 % ? »"
+    ),
+    ("es", "¿Cómo estás? ¡Hola! El señor dijo «no»."): "¿ cómo estás ? ¡ hola ! el señor dijo « no » .",
+    ("it", "Dell'acqua nell'armadio, un'amica c'è: un po' di tutto."): (
+        "dell' acqua nell' armadio , un' amica c' è : un po' di tutto ."
+    ),
+    ("nl", "'s Morgens foto's en auto's, zo'n 3,5 uur."): "'s morgens foto's en auto's , zo'n 3,5 uur .",
+    ("pl", "Zażółć gęślą jaźń, 3,5 zł."): "zażółć gęślą jaźń , 3,5 zł .",
+    ("pt", "Disse-me: «amanhã», por 1.000,00 reais."): "disse - me : « amanhã » , por 1.000,00 reais .",
+    ("cs", "Žlutý kůň stojí 3,5 km, že?"): "žlutý kůň stojí 3,5 km , že ?",
 }
 
 

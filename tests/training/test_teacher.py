@@ -295,7 +295,7 @@ def test_settings_name_the_loss(settings):
     assert torch.isfinite(zero.grad).all()
 
 
-@pytest.mark.parametrize("name", ["neighbours", "second_teacher"])
+@pytest.mark.parametrize("name", ["neighbours", "teacher_prompt"])
 def test_settings_about_a_teacher_need_one(name):
     with refused(name):
-        TrainConfig(**{name: "x" if name == "second_teacher" else True})
+        TrainConfig(**{name: "x" if name == "teacher_prompt" else True})

@@ -41,7 +41,7 @@ def serve_encoder(
     If the environment variable PARANMT_SERVE_TOKEN or `token_file` holds a token, requests must bring it.
 
     Args:
-        encoder: Folder or Hub id of the encoder; `small` and `base` are those that the package carries.
+        encoder: Folder or Hub id of the encoder; `small`, `base`, `de`, ... are those of the package.
         host: Address to listen on. The default can be reached from this computer only, 0.0.0.0 from others too.
         port: Port; 0 for any free one.
         names: Names of the model for clients, the main one first, such as a name that a client knows; by default the

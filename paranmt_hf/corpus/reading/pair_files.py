@@ -275,7 +275,7 @@ def languages(data: Mapping[str, Any]) -> list[str]:
         # Identities of corpora have a name, or an id and revision on the Hub; those of other datasets have a kind.
         if isinstance(source, Mapping) and "kind" not in source and source.keys() & {"release", "revision"}:
             named.add(str(source.get("language", ENGLISH)))
-    # `paranmt distill` states the language of text here.
+    # `paranmt distill` states the languages of text here.
     if "language" in data:
-        named.add(str(data["language"]))
+        named.update(map(str, data["language"]))
     return [] if named <= {ENGLISH} else sorted(named)

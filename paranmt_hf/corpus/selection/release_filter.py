@@ -69,7 +69,8 @@ class ReleaseFilter(Settings):
         decontaminate: Drop rows that share text with the evaluation sets in these folders.
         decontaminate_by: What is shared: `ngrams`, a sentence or a run of 8 words; `meaning`, a sentence that is a
             paraphrase of one of a set.
-        item_encoder: Encoder whose cosine finds paraphrases of evaluation sentences.
+        item_encoder: Encoder whose cosine finds paraphrases of evaluation sentences; that of this package for the
+            language if not given.
         item_similarity: Smallest score of a paraphrase: the cosine, less 0.04 for each of numbers, negation and names
             that differ, and less 0.1 times the share of characters that the longer text has more.
         sample: Number of rows that are sampled at random from those that pass all filters, or all of these if there
@@ -95,7 +96,7 @@ class ReleaseFilter(Settings):
     probability: Annotated[Share, DETECTION, Advanced] = LanguageConfig.probability
     decontaminate: tuple[str, ...] | None = None
     decontaminate_by: tuple[Literal["ngrams", "meaning"], ...] = ("ngrams",)
-    item_encoder: Annotated[str, ITEMS, Advanced] = NamedEncoder.name
+    item_encoder: Annotated[str | None, ITEMS, Advanced] = None
     item_similarity: Annotated[float, Range(above=0, at_most=1), ITEMS, Advanced] = ITEM_SIMILARITY
     sample: Count | None = None
     seed: Seed = 0
@@ -171,7 +172,7 @@ class ReleaseFilter(Settings):
             if "ngrams" in self.decontaminate_by:
                 filters.append(NotInEvaluation(found, EvaluationText(found.texts, language=language)))
             if "meaning" in self.decontaminate_by:
-                encoder = NamedEncoder(self.item_encoder)
+                encoder = NamedEncoder.of(self.item_encoder, language)
                 filters.append(NotParaphrased(found, encoder, self.item_similarity, language))
         return filters
 

@@ -14,12 +14,11 @@ from paranmt_hf.corpus.reading.arrow_tables import is_saved_dataset
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.readers import LineFiles, Report, TableFiles
-from paranmt_hf.corpus.release.record import RELEASE_RECORD, ReleaseRecord
-from paranmt_hf.corpus.release.release import FOLDERS, checked_files, read_tables
+from paranmt_hf.corpus.release.record import RELEASE_RECORD
+from paranmt_hf.corpus.release.release import FOLDERS, checked_files, language_of, read_tables
 from paranmt_hf.corpus.release.schema import key_columns, row_numbers
 from paranmt_hf.corpus.statistics.draws import Sample
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import resolved
 from paranmt_hf.util.parquet import read_schema
 
 EXTRAS = ("para_score", "origin")  # Columns that a sample has besides the sentence, if the corpus has them
@@ -73,7 +72,7 @@ def open_corpus(
     found = tuple(name for name in wanted if name in columns or name in names)
     where = {"sentence": columns.get(side, side)} | {name: columns.get(name, name) for name in found}
     reader = TableFiles(tables, where, numbers={"para_score"} & set(found), optional=found)
-    return MeasuredCorpus(path, found, reader.batches, language=_language_of(path), has_free_columns=True)
+    return MeasuredCorpus(path, found, reader.batches, language=language_of(path), has_free_columns=True)
 
 
 def _open_release(path: Path, side: str, wanted: Sequence[str]) -> MeasuredCorpus:
@@ -89,17 +88,7 @@ def _open_release(path: Path, side: str, wanted: Sequence[str]) -> MeasuredCorpu
             columns = [pa.chunked_array([row_numbers(table)]), *(table[name] for name in (side, *found))]
             yield pa.table(columns, names=["id", "sentence", *found])
 
-    return MeasuredCorpus(path, found, batches, language=_language_of(path))
-
-
-def _language_of(path: Path) -> str | None:
-    """Return the language in the record of the corpus that a path belongs to; None without a record."""
-    path = resolved(path)
-    # The path is a corpus, the folder of one of its configs, or a file in that.
-    for folder in (path, *path.parents[:2]):
-        if (folder / RELEASE_RECORD).is_file():
-            return ReleaseRecord.read(folder).language
-    return None
+    return MeasuredCorpus(path, found, batches, language=language_of(path))
 
 
 def draw(

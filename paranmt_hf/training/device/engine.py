@@ -230,7 +230,7 @@ class DeviceEngine:
         if config.margin_weight:
             terms.append(config.margin_weight * margin_loss(*combined.chunk(roles), margin=config.margin))
         taught = self._taught.index_select(0, pairs).float()
-        terms.append(config.teacher_weight * teacher_loss(combined[: len(pairs)], taught, config))
+        terms.append(config.teacher_weight * teacher_loss(combined[: len(pairs)], taught, config, self.teacher.scale))
         total = torch.stack(terms).sum()
         return total.detach(), torch.autograd.grad(total, leaves)
 

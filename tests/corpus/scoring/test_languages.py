@@ -127,7 +127,10 @@ def test_an_encoder_reads_sentences_and_not_the_tokens_of_the_language(tmp_path)
 def test_what_is_for_english_is_refused(tmp_path, pairs, vectors):
     release = ReleaseConfig(license="mit", language="de")
     with refused():
-        import_pairs(pairs, tmp_path / "out", release=release, engine=LOCAL)
+        import_pairs(pairs, tmp_path / "out", scorer="small", release=release, engine=LOCAL)
+    with refused():
+        # No encoder of the package reads Japanese.
+        import_pairs(pairs, tmp_path / "out", release=replace(release, language="ja"), engine=LOCAL)
     with refused():
         import_pairs(pairs, tmp_path / "out", scorer=vectors, release=release, engine=LOCAL, add=["negation_mismatch"])
     with refused():
@@ -142,7 +145,11 @@ def test_scoring_again_keeps_the_language(tmp_path, pairs, vectors):
     import_pairs(pairs, tmp_path / "out", scorer=first, release=release, engine=LOCAL)
     assert not rescore(tmp_path / "out", scorer=vectors, engine=LOCAL).fresh
     with refused():
-        rescore(tmp_path / "out", engine=LOCAL)
+        rescore(tmp_path / "out", scorer="small", engine=LOCAL)
+    # By default the scorer is the encoder of the package for the language.
+    german = rescore(tmp_path / "out", engine=LOCAL)
+    assert german.fresh and german.record.settings["scorer"]["name"] == "de (an encoder of paranmt-hf)"
+    assert german.record.settings["scorer"]["language"] == "de"
     other = tmp_path / "other.txt"
     shutil.copy(vectors, other)
     made = rescore(tmp_path / "out", scorer=other, engine=LOCAL)

@@ -117,4 +117,6 @@ def test_select_reports_items_and_sets(made, tmp_path):
 def test_an_encoder_of_another_language(tmp_path):
     (tmp_path / "a.txt").write_text("wir fahren nach Bremen\n")
     with pytest.raises(InputError):
-        chosen("de", decontaminate=(str(tmp_path),), decontaminate_by=("meaning",))
+        chosen("de", decontaminate=(str(tmp_path),), decontaminate_by=("meaning",), item_encoder="small")
+    # By default it is the encoder of the language.
+    chosen("de", decontaminate=(str(tmp_path),), decontaminate_by=("meaning",))

@@ -1,0 +1,110 @@
+"""Teachers that are functions of files and modules, and prompts."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from paranmt_hf.distillation.config import DistillConfig
+from paranmt_hf.distillation.distill import distill
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.record import TrainingRecord
+from paranmt_hf.training.teachers import check_teacher, find_teachers
+from paranmt_hf.training.train import train
+from tests.refused import refused
+
+# A teacher that counts letters, and writes down what it reads.
+CODE = """
+import numpy as np
+
+def letters(texts):
+    with open({read!r}, "a", encoding="utf8") as file:
+        file.writelines(f"{{text}}\\n" for text in texts)
+    return np.array([[text.count(letter) + 0.25 for letter in "abcdefgh"] for text in texts], np.float32)
+
+def flat(texts):
+    return np.zeros(len(texts))
+
+def whole(texts):
+    return np.zeros((len(texts), 3), np.int64)
+
+def endless(texts):
+    return np.full((len(texts), 3), np.inf)
+
+number = 3
+"""
+WORDS = ["ab", "abb", "cad", "fee", "head", "bag", "chef", "deaf", "gab", "each"]
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "own teachers.py"
+    path.write_text(CODE.format(read=str(tmp_path / "read.txt")), encoding="utf8")
+    return path
+
+
+@pytest.fixture
+def text(tmp_path):
+    generator = np.random.default_rng(1)
+    path = tmp_path / "text.txt"
+    path.write_text("".join(f"{' '.join(generator.choice(WORDS, 6))}\n" for _ in range(600)), encoding="utf8")
+    return path
+
+
+def test_a_function_of_a_file_teaches(tmp_path, file, text):
+    config = DistillConfig(epochs=30, teacher_prompt="ask: ", dimension=8)
+    found = distill(f"{file}:letters", out=tmp_path / "out", text=text, config=config)
+    sentences = set(text.read_text().splitlines())
+    # It reads each sentence and each word once, after the prompt. The width of its vectors is found with one text.
+    read = (tmp_path / "read.txt").read_text().splitlines()
+    assert sorted(read) == sorted(f"ask: {each}" for each in [*sentences, *WORDS, "a"])
+    assert found.record.likeness["encoder"] > max(0.7, found.record.likeness["start"])
+    assert TrainingRecord.read(found.folder).inputs["teacher"] == "own teachers.py:letters"
+    command = (
+        "paranmt distill 'own teachers.py:letters' --text text.txt --dimension 8 --epochs 30 --teacher-prompt 'ask: '"
+    )
+    assert found.record.command == f"{command} --out FOLDER"
+    # The same function is known again, another one is not.
+    assert not distill(f"{file}:letters", out=tmp_path / "out", text=text, config=config).fresh
+    file.write_text(file.read_text().replace("0.25", "0.5"))
+    with refused("out", path=tmp_path / "out"):
+        distill(f"{file}:letters", out=tmp_path / "out", text=text, config=config)
+
+
+def test_several_teachers_of_training(tmp_path, file, text, monkeypatch):
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules" / "other_teacher.py").write_text(
+        "import numpy as np\ndef ends(texts):\n    return np.array([[len(t), ord(t[-1]), 1.0] for t in texts])\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path / "modules"))
+    config = TrainConfig(
+        teacher=(f"{file}:letters", "other_teacher:ends"), teacher_prompt=("", "x"), epochs=1, batch_size=20
+    )
+    trained = train(None, tmp_path / "out", text=[text], config=config)
+    assert trained.record.inputs["teacher"] == "own teachers.py:letters, other_teacher:ends"
+    first, second = trained.record.settings.training.teacher
+    assert first.startswith("sha256:") and first.endswith(":letters") and second.endswith(":ends")
+    sys.modules.pop("other_teacher")
+
+
+@pytest.mark.parametrize("name", ["missing", "number", "flat", "whole", "endless"])
+def test_what_is_no_teacher(tmp_path, file, text, name):
+    with refused("teacher" if name != "endless" else None):
+        distill(f"{file}:{name}", out=tmp_path / "out", text=text, config=DistillConfig(epochs=1))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["missing.py:encode", "no_such_module.anywhere:encode"])
+def test_a_place_that_is_missing(name):
+    with refused("teacher"):
+        check_teacher(name)
+
+
+def test_identity_has_file_name_and_prompt(file):
+    names, prompts = [f"{file}:letters", f"{file}:flat"], ["", "query: "]
+    plain, prompted = find_teachers([names[0]] * 2, prompts)
+    other, _ = find_teachers(names[::-1], None)
+    assert plain.identity != prompted.identity != other.identity
+    assert plain == find_teachers([names[0]], None)[0]
+    with refused("teacher_prompt"):
+        find_teachers(names, ["query: "])
