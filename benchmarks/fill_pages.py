@@ -36,7 +36,7 @@ YEARS = ("STS12", "STS13", "STS14")
 # The names of data sets in pages, and their paths below --data.
 DATA = {
     "sts": "sts",
-    "multilingual": "sts/multilingual",
+    "stsb-multi-mt": "sts/multilingual",
     # The folder of this name of https://github.com/MicrosoftTranslator/NTREX
     "NTREX-128": "NTREX-128",
     "senteval": "senteval",

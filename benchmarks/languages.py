@@ -4,7 +4,7 @@ The pairs are the development part of the STS benchmark, translated by machine (
 those of NTREX, which no encoder was trained on: for each sentence of one language, the most similar one of another
 language must be its translation. Teachers are functions of `dataset_scripts/teachers_in_packages.py`.
 
-    python benchmarks/languages.py --pairs sts/multilingual --ntrex NTREX/NTREX-128 --teachers
+    python benchmarks/languages.py --pairs stsb-multi-mt --ntrex NTREX-128 --teachers
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from paranmt_hf import StaticEncoder
 
 Encode = Callable[[list[str]], np.ndarray]
 SENTENCES = 1_000  # Number of sentences that are matched
-ASSETS = Path(__file__).parents[1] / "paranmt_hf" / "assets"
+ASSETS = Path(__file__).resolve().parents[1] / "paranmt_hf" / "assets"
 OWN, MULTILINGUAL = ("de", "fr", "es"), "multilingual"  # The encoders; the others share the latter one
 NTREX = {"en": "src.eng", "de": "ref.deu", "fr": "ref.fra", "es": "ref.spa", "it": "ref.ita", "nl": "ref.nld"}
 NTREX |= {"pl": "ref.pol", "pt": "ref.por", "cs": "ref.ces"}
@@ -65,7 +65,7 @@ def megabytes(name: str) -> float:
 
 def teachers() -> dict[str, Encode]:
     """Return the teachers, with their prompts."""
-    path = Path(__file__).parents[1] / "dataset_scripts" / "teachers_in_packages.py"
+    path = Path(__file__).resolve().parents[1] / "dataset_scripts" / "teachers_in_packages.py"
     spec = importlib.util.spec_from_file_location("teachers_in_packages", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
