@@ -1,8 +1,8 @@
 """Compare the carried encoders of languages with their teachers, and match translations with the multilingual one.
 
 The pairs are the development part of the STS benchmark, translated by machine (`LANGUAGE-dev.csv`). The sentences are
-those of NTREX, which no encoder was trained on: for each sentence of one language, the most similar one of another
-language must be its translation. Teachers are functions of `dataset_scripts/teachers_in_packages.py`.
+those of NTREX, on which `multilingual` was not trained: for each sentence of one language, the most similar one of
+another language must be its translation. Teachers are functions of `dataset_scripts/teachers_in_packages.py`.
 
     python benchmarks/languages.py --pairs stsb-multi-mt --ntrex NTREX-128 --teachers
 """

@@ -14,10 +14,11 @@ from typing import Any, Literal
 from paranmt_hf.cli.command import Command
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig
 from paranmt_hf.util.files import resolved, shown_path
+from paranmt_hf.util.functions import is_function
 from paranmt_hf.util.markers import AlsoWrites, Writes
 from paranmt_hf.util.yaml_files import settings_of
 
-Permission = Literal["publish", "outside", "addresses", "servers"]
+Permission = Literal["publish", "outside", "addresses", "servers", "code"]
 TYPED_ONLY = ("host", "allow")  # Options that no file of options may set
 SERVERS = ("annotate serve", "explore page", "serve")  # Commands that start a server
 
@@ -77,6 +78,10 @@ def acts_of(
         is_usual = model.address == LanguageModelConfig(name=model.name).address
         sends = f"sends text, and the key of OPENAI_API_KEY, to {model.address}"
         acts.append(Act(sends, "language_model", None if is_usual else "addresses"))
+    teachers = values.get("teacher") or ()
+    for name in map(str, [teachers] if isinstance(teachers, str) else teachers):
+        if is_function(name):
+            acts.append(Act(f"runs the Python code of {name}", "teacher", "code"))
     service = values.get("report_to")
     if service is not None:
         acts.append(

@@ -65,7 +65,7 @@ def run_pipeline(
         allow: What steps may do. `publish`: publish on the Hub; without it, such steps are dry runs. Steps that do
             something else without permission are refused: `outside`: write outside of the folder of the file and of
             `out`; `addresses`: send text to a server that OPENAI_BASE_URL does not name, or report to a service;
-            `servers`: start a server.
+            `servers`: start a server; `code`: run Python code that `teacher` names.
         dry_run: Make nothing; list the steps, which results exist, what steps write and where they send text.
         changes: Options by the names of steps, which replace those of the file.
     """

@@ -20,7 +20,7 @@ from paranmt_hf.distillation.record import Distilled, DistillRecord
 from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.evaluation.sts_data import is_sample, sets_of
 from paranmt_hf.hub.languages import check_language
-from paranmt_hf.hub.repository import LANGUAGES_OF, locate, plain_name
+from paranmt_hf.hub.repository import ASSETS, LANGUAGES_OF, locate, plain_name
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.training.card import shell_word, trained_values, write_model_card
 from paranmt_hf.training.inputs import holds_training, sentences_of
@@ -95,6 +95,7 @@ def distill(
     translated = None if translations is None else listed(translations)
     sentences = PairsAndText(None, SentenceSources(listed(text), columns, translated), unwanted)
     if sentences.translated:
+        refuse(not listed(teacher), "name the teacher that reads the translations", option="teacher")
         refuse(language is None, "say which language the text has, such as `language` de", option="language")
         refuse(
             config.words or config.start == WORDS,
@@ -119,6 +120,7 @@ def distill(
         "evaluated": {each.title: each.checksum for each in sets},
         "config": as_json(named),
         "language": spoken,
+        "own": None if own is None else locate(own).revision,
     }
     inputs = {"teacher": ", ".join(teacher.name for teacher in teachers), "text": ", ".join(sentences.names)}
     files = {"text": sentences.names, "columns": columns, "translations": translations, "data": data}
@@ -164,11 +166,11 @@ def distill(
 
 
 def _own_encoder(spoken: Sequence[str]) -> str | None:
-    """Return the name of the encoder of this package for languages (ISO 639-1); None if there is none for all."""
-    if [*spoken] == [ENGLISH]:
-        return "base"
+    """Return the path of the encoder of this package for languages (ISO 639-1); None if there is none for all."""
     fitting = [name for name, languages in LANGUAGES_OF.items() if {*spoken} <= {*languages}]
-    return min(fitting, key=lambda name: len(LANGUAGES_OF[name]), default=None)
+    name = "base" if [*spoken] == [ENGLISH] else min(fitting, key=lambda name: len(LANGUAGES_OF[name]), default=None)
+    # A path, because a name is ambiguous if the user has a folder of this name.
+    return None if name is None else str(ASSETS / name)
 
 
 def _command(

@@ -97,7 +97,8 @@ class DistillSteps:
         if start == WORDS and not self._read_in_context:
             words = pa.array(self._words(counts))
             keyed.append((keys_of(words)[0], words))
-        taught = joined_vectors(self.teachers, lambda: keyed, self._cache, device=None, precision="bf16")
+        options = {"device": None, "precision": "bf16"}
+        taught = joined_vectors(self.teachers, lambda: keyed, self._cache, keys=keyed[0][0], **options)
         encoder = self._encoder(start, counts, taught)
         before = self._before(start, encoder)
         # Evaluate the start before training, so that sets that cannot be evaluated are refused early.
@@ -230,12 +231,12 @@ class DistillSteps:
 
     @cached_property
     def _read_in_context(self) -> bool:
-        """Whether the teachers read words in sentences: if all are models with a fast tokenizer."""
+        """Whether the teachers read words in sentences: if all are models with a fast tokenizer, and no prompt."""
         from transformers import PreTrainedTokenizerFast
 
         models = [teacher.source for teacher in self.teachers if isinstance(teacher.source, Model)]
         fast = [isinstance(getattr(load(model), "tokenizer", None), PreTrainedTokenizerFast) for model in models]
-        return len(models) == len(self.teachers) and all(fast)
+        return len(models) == len(self.teachers) and all(fast) and self.config.teacher_prompt is None
 
     def _words(self, counts: Counter[str]) -> list[str]:
         """The words of the start `words`."""

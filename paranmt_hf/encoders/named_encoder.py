@@ -96,7 +96,8 @@ class NamedEncoder:
         if self.is_carried:
             return LANGUAGES_OF[Path(self.name).name]
         stated = card_header(self.model.folder / "README.md").get("language") or []
-        return tuple(sorted({str(code) for code in (stated if isinstance(stated, list) else [stated])}))
+        codes = stated if isinstance(stated, list) else [stated]
+        return tuple(sorted({str(code).split("-")[0] for code in codes}))
 
     def check_language(self, language: str) -> None:
         """Reject an encoder whose card, or package, says that it is for another language than that of the corpus.
@@ -111,7 +112,7 @@ class NamedEncoder:
         advice = "give an encoder for it, such as what `paranmt distill` makes, or word vectors of it"
         raise InputError(
             f"the encoder {self.model.name} is for {', '.join(known)}, and not for language {language}: "
-            f"{f'take {carried} of this package' if carried else advice}"
+            f"{f'take {carried} of this package' if carried else advice}, or correct `language`"
         )
 
     def check_knows(self, sentences: list[str], tokenizer: WordTokenizer) -> None:

@@ -19,7 +19,7 @@ from paranmt_hf.corpus.release.release_card import size_category
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.cards import render
-from paranmt_hf.hub.repository import MULTILINGUAL
+from paranmt_hf.hub.repository import ASSETS, MULTILINGUAL
 from paranmt_hf.search.indexed_vectors import IndexedVectors, holds_vectors, index_sentences
 from paranmt_hf.search.ranked_negatives import NOBODY, FoundNegatives, HardNegativesConfig, find_negatives
 from paranmt_hf.search.storage import ITEMS, Counted, spans, write_sentences
@@ -114,7 +114,7 @@ def hard_negatives(
         data: Corpora, Parquet files with the columns reference and translation, or datasets on the Hub. Pairs
             with a column label are paraphrases where it is 1; the others are left out.
         out: Folder of the dataset: Parquet files, a card, and the record `negatives.json`.
-        encoder: Folder, Hub id (ID@REVISION for a revision), or file of word vectors; the small encoder of this
+        encoder: Folder, Hub id (ID@REVISION for a revision), or file of word vectors; that of this
             package for the language of the pairs if left out.
         columns: Columns of `data` with other names: reference=sentence1,translation=sentence2,label=is_duplicate.
         config: Which sentences become negatives.
@@ -127,7 +127,9 @@ def hard_negatives(
     unwanted = sentences_of(exclude) if exclude is not None else set()
     pairs = Pairs(sources, selection or PairSelection(), unwanted, columns=columns, seed=config.seed)
     spoken = languages(pairs.identity) or [ENGLISH]
-    named = NamedEncoder.of(encoder, spoken[0] if len(spoken) == 1 else MULTILINGUAL)
+    named = NamedEncoder.of(ASSETS / MULTILINGUAL if encoder is None and len(spoken) > 1 else encoder, spoken[0])
+    for code in spoken:
+        named.check_language(code)
     identity = as_json({"data": pairs.identity, "encoder": named.identity, "negatives": asdict(config)})
 
     def make(work: Path, folder: Path) -> NegativesRecord:

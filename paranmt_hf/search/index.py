@@ -104,7 +104,10 @@ class SentenceIndex(Result[IndexRecord]):
             config: How the sentences are stored and searched.
         """
         out = result_folder(out, IndexRecord, sources=[corpus])
-        named, config = NamedEncoder.of(encoder, language_of(corpus) or ENGLISH), config or IndexConfig()
+        spoken, config = language_of(corpus), config or IndexConfig()
+        named = NamedEncoder.of(encoder, spoken or ENGLISH)
+        if spoken is not None:
+            named.check_language(spoken)
         source = open_sentences(corpus, column)
         settings = IndexSettings(source.identity, named.identity, config)
 

@@ -26,6 +26,7 @@ from paranmt_hf.corpus.release.release_run import Built, ReleaseConfig, holds_sh
 from paranmt_hf.corpus.release.schema import MadeBy
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError, refuse
+from paranmt_hf.hub.repository import ASSETS, MULTILINGUAL
 from paranmt_hf.search.indexed_vectors import (
     SEARCH,
     IndexConfig,
@@ -157,8 +158,17 @@ def mine_pairs(
         f"{first} is a corpus in {spoken}; give it as `language`",
         option="language",
     )
-    mining = Mining(sources, NamedEncoder.of(encoder, release.language), config or MineConfig())
-    if Path(out).suffix == ".parquet":
+    others = language_of(second) if second is not None else None
+    if encoder is None and others not in (None, release.language):
+        encoder = ASSETS / MULTILINGUAL
+    named = NamedEncoder.of(encoder, release.language)
+    is_file = Path(out).suffix == ".parquet"
+    # Text files do not say their language, and a file of pairs has none.
+    for code in (spoken, others, None if is_file else release.language):
+        if code is not None:
+            named.check_language(code)
+    mining = Mining(sources, named, config or MineConfig())
+    if is_file:
         return mining.run(Path(out))
     if Path(out).suffix in (".tsv", ".csv", ".jsonl", ".json", ".txt"):
         raise InputError(
@@ -167,7 +177,6 @@ def mine_pairs(
         )
     out = result_folder(out)
     release.check_license()
-    mining.encoder.check_language(release.language)
     identity = as_json(mining.identity)
     if made_by != "unknown":
         identity["pairs"]["made_by"] = made_by

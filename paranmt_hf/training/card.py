@@ -324,9 +324,10 @@ def _named(given: Any, inputs: Mapping[str, str]) -> Any:  # noqa: ANN401 - sett
     """
     checksums = {name for name, value in vars(given).items() if str(value).startswith("sha256:")}
     names = {name: inputs.get(name, name.upper()) for name in vars(given) if name in inputs or name in checksums}
-    if any(name.startswith("sha256:") for name in getattr(given, "teacher", None) or ()):
+    revisions = getattr(given, "teacher", None) or ()
+    if "teacher" in inputs or any(name.startswith("sha256:") for name in revisions):
         # The names of several teachers are one text in the record.
-        names["teacher"] = tuple(inputs.get("teacher", "TEACHER").split(", "))
+        names |= {"teacher": tuple(inputs.get("teacher", "TEACHER").split(", "))} if revisions else {}
     return replace(given, **names)
 
 

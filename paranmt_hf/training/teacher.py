@@ -254,9 +254,8 @@ def teach_all(inputs: TrainingInputs, tokens: Path, folder: Path) -> JoinedTeach
         folder: Folder of vectors, which gets a folder for each teacher and precision.
     """
     keys, config = read_keys(tokens), inputs.config
-    return joined_vectors(
-        inputs.teachers, lambda: _keyed(inputs, keys), folder, device=config.device, precision=config.precision
-    )
+    options = {"device": config.device, "precision": config.precision}
+    return joined_vectors(inputs.teachers, lambda: _keyed(inputs, keys), folder, keys=keys, **options)
 
 
 def teacher_vectors(
@@ -278,7 +277,12 @@ def teacher_vectors(
 
 
 def joined_vectors(
-    teachers: Sequence[Teacher], columns: Callable[[], Iterable[Keyed]], folder: Path, **options: Any
+    teachers: Sequence[Teacher],
+    columns: Callable[[], Iterable[Keyed]],
+    folder: Path,
+    *,
+    keys: np.ndarray,
+    **options: Any,
 ) -> JoinedTeachers:
     """Encode sentences with teachers; see `teacher_vectors` and `JoinedTeachers`.
 
@@ -286,10 +290,11 @@ def joined_vectors(
         teachers: The teachers.
         columns: Returns columns of sentences with their keys; each teacher reads them once.
         folder: Folder of vectors.
+        keys: Keys of the sentences that are trained on, whose cosines decide the weights.
         options: `device` and `precision`.
     """
     taught = [teacher_vectors(teacher, columns(), folder, **options) for teacher in teachers]
-    return JoinedTeachers(taught, np.unique(np.concatenate([keys.ravel() for keys, _ in columns()])))
+    return JoinedTeachers(taught, np.unique(keys))
 
 
 def _keyed(inputs: TrainingInputs, keys: np.ndarray) -> Iterator[Keyed]:

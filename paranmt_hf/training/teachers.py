@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import torch
@@ -17,10 +13,11 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.repository import Model, check_name, locate, plain_name
 from paranmt_hf.util.files import checksum
+from paranmt_hf.util.functions import file_of, is_function, load_function
 from paranmt_hf.util.machine import torch_threads
 
 Encode = Callable[[list[str]], np.ndarray]
-FUNCTION = re.compile(r"(?P<place>.+\.py|[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*)")
+MOST_TEXTS = 1_000  # Maximum number of texts that a function gets at once
 
 
 @dataclass(frozen=True)
@@ -56,21 +53,22 @@ class Teacher:
             A function that encodes texts into vectors [text, dimension], and the precision that it computes in.
         """
         if isinstance(self.source, str):
-            return _checked(_function_of(self.source), self.source, self.prompt or ""), "its own precision"
+            function = load_function(self.source, "teacher")
+            return _checked(function, self.source, self.prompt or ""), "its own precision"
         return _encode_with(self.source, self.prompt, device, precision)
-
-
-def is_function(name: str) -> bool:
-    """Return whether the name of a teacher is that of a function, and no folder of this name exists."""
-    return FUNCTION.fullmatch(name) is not None and not Path(name).expanduser().exists()
 
 
 def check_teacher(name: str) -> None:
     """Reject the name of a teacher that could not be found, without downloading or loading it."""
     if is_function(name):
-        _file_of(name)
-    else:
-        check_name(name)
+        file_of(name, "teacher")
+        return
+    refuse(
+        name.endswith(".py") and Path(name).expanduser().is_file(),
+        f"{name} is a file of Python; name the function in it that teaches, as {name}:NAME",
+        option="teacher",
+    )
+    check_name(name)
 
 
 def find_teachers(names: Sequence[str], prompts: Sequence[str] | None) -> list[Teacher]:
@@ -99,7 +97,7 @@ def _find(name: str, prompt: str | None) -> Teacher:
     if not is_function(name):
         model = locate(name)
         return Teacher(plain_name(name), model.revision, model, prompt)
-    file, function = _file_of(name), name.rpartition(":")[2]
+    file, function = file_of(name, "teacher"), name.rpartition(":")[2]
     return Teacher(_plain(name), f"sha256:{checksum(file)}:{function}", name, prompt or None)
 
 
@@ -109,49 +107,10 @@ def _plain(name: str) -> str:
     return f"{Path(place).name}:{function}"
 
 
-def _file_of(name: str) -> Path:
-    """Return the file that defines the function of a name."""
-    place = name.rpartition(":")[0]
-    if place.endswith(".py"):
-        file = Path(place).expanduser()
-        refuse(not file.is_file(), f"there is no file {place} with a teacher", option="teacher", path=file)
-        return file
-    try:
-        spec = importlib.util.find_spec(place)
-    except ImportError:
-        spec = None
-    if spec is None or spec.origin is None:
-        raise InputError(
-            f"the teacher {name} is a function of the module {place}, which is not installed; install it, or name a "
-            "file as FILE.py:NAME",
-            option="teacher",
-        )
-    return Path(spec.origin)
-
-
-def _function_of(name: str) -> Callable[[list[str]], object]:
-    """Import the function of a name."""
-    place, _, function = name.rpartition(":")
-    module = _run(Path(place).expanduser()) if place.endswith(".py") else importlib.import_module(place)
-    found = getattr(module, function, None)
-    if not callable(found):
-        raise InputError(f"{place} has no function {function}, which was named as a teacher", option="teacher")
-    return found
-
-
-def _run(file: Path) -> ModuleType:
-    """Run a file of Python, which the user named, as a module."""
-    spec = importlib.util.spec_from_file_location(f"teacher_{file.stem}", file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def _checked(function: Callable[[list[str]], object], name: str, prompt: str) -> Encode:
     """Wrap a function: it gets the prompt in front of each text, and what it returns is checked."""
 
-    def encode(texts: list[str]) -> np.ndarray:
+    def encode_batch(texts: list[str]) -> np.ndarray:
         vectors = np.asarray(function([prompt + text for text in texts]))
         if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.dtype.kind != "f":
             raise InputError(
@@ -159,8 +118,16 @@ def _checked(function: Callable[[list[str]], object], name: str, prompt: str) ->
                 f"{len(texts):,} texts; it returned {vectors.dtype} {list(vectors.shape)}",
                 option="teacher",
             )
-        refuse(not np.isfinite(vectors).all(), f"the teacher {name} returned numbers that are not finite")
+        refuse(
+            not np.isfinite(vectors).all(),
+            f"the teacher {name} returned numbers that are not finite",
+            option="teacher",
+        )
         return vectors.astype(np.float32)
+
+    def encode(texts: list[str]) -> np.ndarray:
+        starts = range(0, len(texts), MOST_TEXTS)
+        return np.concatenate([encode_batch(texts[start : start + MOST_TEXTS]) for start in starts])
 
     return encode
 

@@ -200,6 +200,9 @@ def test_epochs_follow_from_the_text():
         ({"language": "de", "evaluate": "sample"}, "evaluate"),
         ({"translations": "text.txt", "language": "de", "evaluate": "sample"}, "evaluate"),
         ({"translations": [], "language": "de"}, "translations"),
+        # Nobody reads the translations.
+        ({"translations": "text.txt", "language": "de", "teacher": []}, "teacher"),
+        ({"language": "ja", "teacher": []}, "teacher"),
         ({"language": "german"}, None),
         ({"text": "both.tsv"}, "language"),
         ({"text": "both.tsv", "language": "de", "config": {"start": "words"}}, "start"),

@@ -115,6 +115,45 @@ def test_two_teachers_are_the_mean_of_their_standardised_cosines():
     torch.testing.assert_close(torch.from_numpy(sums).double(), vectors[0:6:2] + vectors[1:6:2], atol=1e-3, rtol=0)
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_rescaled_cosines_are_0_for_random_sentences_and_1_for_copies(count):
+    generator = np.random.default_rng(1)
+    keys = np.arange(2000, dtype=np.uint64)
+    # All cosines are high, as those of multilingual-e5-small.
+    tables = [(generator.standard_normal((2000, 8)) * 0.2 + 1).astype(np.float16) for _ in range(count)]
+    joined = JoinedTeachers([TeacherVectors(keys, table) for table in tables], keys)
+    vectors = joined.of(keys).double()
+    cosines = vectors @ vectors.T
+    assert cosines.mean() > 0.9 and joined.scale > 10
+    rescaled = 1 - joined.scale * (1 - cosines)
+    assert abs(float(rescaled.mean())) < 0.02
+    torch.testing.assert_close(rescaled.diagonal(), torch.ones(2000).double(), atol=1e-4, rtol=0)
+    if count == 1:
+        mean = float(cosines.mean())
+        torch.testing.assert_close(rescaled, (cosines - mean) / (1 - mean), atol=0.05, rtol=0)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"teacher_loss": "weighted"}, {"teacher_loss": "listwise", "teacher_weight": 1.0}]
+)
+def test_losses_learn_the_rescaled_cosines(settings):
+    """A student whose cosines are the rescaled ones has no squared difference, and less of any loss than others."""
+    generator = np.random.default_rng(2)
+    keys = np.arange(40, dtype=np.uint64)
+    table = np.hstack([generator.standard_normal((40, 6)), np.full((40, 1), 6.0)]).astype(np.float16)
+    joined = JoinedTeachers([TeacherVectors(keys, table)], keys)
+    config = TrainConfig(teacher="any", temperature=0.2, **settings)
+    cosines = joined.of(keys).double() @ joined.of(keys).double().T
+    values, vectors = torch.linalg.eigh(1 - joined.scale * (1 - cosines))
+    student = (vectors * values.clamp(min=0).sqrt()).float()
+    rows = np.arange(40).reshape(2, 20)
+    learned = combined_loss(student, keys, rows, config, joined)
+    other = combined_loss(joined.of(keys), keys, rows, config, joined)
+    assert learned < other
+    if not settings.get("teacher_loss"):
+        assert learned < other / 3
+
+
 def test_directions_of_a_pair_are_added_up():
     taught = TeacherVectors(np.arange(3, dtype=np.uint64), np.array([[3, 4], [0, 2], [5, 0]], np.float16))
     # More items than are added up at a time.

@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 
+from paranmt_hf.cli import main
 from paranmt_hf.distillation.config import DistillConfig
 from paranmt_hf.distillation.distill import distill
 from paranmt_hf.training.config import TrainConfig
@@ -89,22 +90,55 @@ def test_several_teachers_of_training(tmp_path, file, text, monkeypatch):
 
 @pytest.mark.parametrize("name", ["missing", "number", "flat", "whole", "endless"])
 def test_what_is_no_teacher(tmp_path, file, text, name):
-    with refused("teacher" if name != "endless" else None):
+    with refused("teacher"):
         distill(f"{file}:{name}", out=tmp_path / "out", text=text, config=DistillConfig(epochs=1))
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("name", ["missing.py:encode", "no_such_module.anywhere:encode"])
+@pytest.mark.parametrize("name", ["missing.py:encode", "no_such_module.anywhere:encode", "sys:exit", "__main__:f"])
 def test_a_place_that_is_missing(name):
     with refused("teacher"):
         check_teacher(name)
+
+
+def test_a_file_without_the_name_of_its_function(file):
+    with refused("teacher"):
+        check_teacher(str(file))
+
+
+def test_a_file_is_a_module_that_runs_once(tmp_path):
+    (tmp_path / "beside_it.py").write_text("import numpy as np\nrun = []\n")
+    (tmp_path / "own.py").write_text(
+        "from __future__ import annotations\nfrom dataclasses import dataclass\nimport beside_it\n"
+        "@dataclass\nclass Model:\n    width: int\n"
+        "beside_it.run.append(1)\n"
+        "def encode(texts):\n    return beside_it.np.full((len(texts), Model(len(beside_it.run)).width), 1.5)\n"
+    )
+    (teacher,) = find_teachers([f"{tmp_path / 'own.py'}:encode"], None)
+    for _ in range(2):
+        encode, _ = teacher.open(None, "float32")
+        # A function gets at most a thousand texts at once.
+        assert encode(["a"] * 2500).shape == (2500, 1)
+
+
+def test_a_file_of_options_runs_no_code_without_consent(tmp_path, file, text, capsys):
+    (tmp_path / "options.yaml").write_text(f"teacher: {file}:letters\ntext: {text}\nepochs: 1\n")
+    (tmp_path / "steps.yaml").write_text(
+        f"steps:\n  one:\n    command: distill\n    teacher: {file}:letters\n    text: {text}\n"
+    )
+    words = ["--out", str(tmp_path / "out")]
+    assert main(["distill", "--config", str(tmp_path / "options.yaml"), *words]) == 1
+    assert main(["run", str(tmp_path / "steps.yaml")]) == 1
+    assert not (tmp_path / "read.txt").exists() and "Python code" in capsys.readouterr().err
+    typed = ["distill", f"{file}:letters", "--config", str(tmp_path / "options.yaml"), *words]
+    assert main(typed) == 0 and (tmp_path / "read.txt").exists()
 
 
 def test_identity_has_file_name_and_prompt(file):
     names, prompts = [f"{file}:letters", f"{file}:flat"], ["", "query: "]
     plain, prompted = find_teachers([names[0]] * 2, prompts)
     other, _ = find_teachers(names[::-1], None)
-    assert plain.identity != prompted.identity != other.identity
+    assert len({plain.identity, prompted.identity, other.identity}) == 3
     assert plain == find_teachers([names[0]], None)[0]
     with refused("teacher_prompt"):
         find_teachers(names, ["query: "])
