@@ -248,7 +248,13 @@ def _check_config(command: Command, words: Sequence[str], given: Mapping[str, An
     from paranmt_hf.cli.permissions import TYPED_ONLY, Act, acts_of, written_options
 
     flags = {option.name: option.flag for option in command.options}
-    untyped = {name: value for name, value in given.items() if _given(words, flags[name]) is None}
+    # Arguments without a flag, such as teachers, come first.
+    typed = {
+        name for name, flag in flags.items() if not flag.startswith("-") and words and not words[0].startswith("-")
+    }
+    untyped = {
+        name: value for name, value in given.items() if name not in typed and _given(words, flags[name]) is None
+    }
     written: list[tuple[str, Path]] = []
     for name in written_options(command):
         value = untyped.get(name, ())
