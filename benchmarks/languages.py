@@ -91,16 +91,13 @@ def main() -> None:
     print(f"|---|---|---:|---:|{'---:|' * len(measured)}---:|")
     for code in NTREX:
         path = arguments.pairs / f"{code}-dev.csv"
-        if not path.exists():
-            continue
-        own = code if code in OWN else MULTILINGUAL
-        names = (own, MULTILINGUAL, "small")
-        figures = [similarity(encoders[name].encode, path) for name in names]
-        figures += [similarity(encode, path) for encode in others.values()]
+        own = "small" if code == "en" else code if code in OWN else MULTILINGUAL
+        encodes = [*(encoders[name].encode for name in (own, MULTILINGUAL, "small")), *others.values()]
+        # There are no such pairs in English and Czech.
+        figures = [f"{similarity(encode, path):.1f}" if path.exists() else "" for encode in encodes]
         dimension = encoders[own].encode([""]).shape[1]
         speed = round(rate(encoders[own].encode, texts[code]), -3)
-        cells = " | ".join(f"{value:.1f}" for value in figures)
-        print(f"| {code} | `{own}` | {megabytes(own):.1f} | {dimension} | {cells} | {speed:,.0f} |")
+        print(f"| {code} | `{own}` | {megabytes(own):.1f} | {dimension} | {' | '.join(figures)} | {speed:,.0f} |")
     print("\n| from, to | " + " | ".join(texts) + " |\n|---|" + "---:|" * len(texts))
     vectors = {code: unit(encoders[MULTILINGUAL].encode(lines)) for code, lines in texts.items()}
     for code, first in vectors.items():
