@@ -13,8 +13,9 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.repository import Model, check_name, locate, plain_name
 from paranmt_hf.util.files import checksum
-from paranmt_hf.util.functions import file_of, is_function, load_function
+from paranmt_hf.util.functions import explained, file_of, is_function, load_function
 from paranmt_hf.util.machine import torch_threads
+from paranmt_hf.util.wording import counted
 
 Encode = Callable[[list[str]], np.ndarray]
 MOST_TEXTS = 1_000  # Maximum number of texts that a function gets at once
@@ -80,7 +81,8 @@ def find_teachers(names: Sequence[str], prompts: Sequence[str] | None) -> list[T
     """
     refuse(
         prompts is not None and len(prompts) != len(names),
-        f"there are {len(names)} teachers and {len(prompts or ())} prompts; give one for each, '' for none",
+        f"given are {counted(len(names), 'teacher')} and {counted(len(prompts or ()), 'prompt')}; give a prompt for each, "
+        "'' for none",
         option="teacher_prompt",
     )
     given: Sequence[str | None] = prompts or [None] * len(names)
@@ -109,9 +111,11 @@ def _plain(name: str) -> str:
 
 def _checked(function: Callable[[list[str]], object], name: str, prompt: str) -> Encode:
     """Wrap a function: it gets the prompt in front of each text, and what it returns is checked."""
+    widths: set[int] = set()
 
     def encode_batch(texts: list[str]) -> np.ndarray:
-        vectors = np.asarray(function([prompt + text for text in texts]))
+        with explained(f"the teacher {name}", "teacher"):
+            vectors = np.asarray(function([prompt + text for text in texts]))
         if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.dtype.kind != "f":
             raise InputError(
                 f"the teacher {name} must return vectors [text, dimension] of floats, a row for each of "
@@ -123,6 +127,9 @@ def _checked(function: Callable[[list[str]], object], name: str, prompt: str) ->
             f"the teacher {name} returned numbers that are not finite",
             option="teacher",
         )
+        widths.add(vectors.shape[1])
+        found = " and ".join(map(str, sorted(widths)))
+        refuse(len(widths) > 1, f"the teacher {name} returned vectors of {found} dimensions", option="teacher")
         return vectors.astype(np.float32)
 
     def encode(texts: list[str]) -> np.ndarray:

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import re
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum
+from paranmt_hf.util.wording import perhaps
 
 FUNCTION = re.compile(r"(.+\.py|[^\W\d]\w*(?:\.[^\W\d]\w*)*):[^\W\d]\w*")
 
@@ -49,14 +51,35 @@ def file_of(name: str, option: str) -> Path:
     return Path(spec.origin)
 
 
+@contextmanager
+def explained(name: str, option: str) -> Iterator[None]:
+    """Convert an error that the code of a function raises in a `with` block to an `InputError` that says where.
+
+    Args:
+        name: Name of the function.
+        option: Name of the option.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"line {last.lineno} of {last.filename}"
+        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise InputError(f"{name} failed ({where}): {said}", option=option) from error
+
+
 def load_function(name: str, option: str) -> Callable[..., Any]:
     """Import the function of a name: its file runs, once for each content. Arguments as in `file_of`."""
     place, _, function = name.rpartition(":")
     file = file_of(name, option)
-    module = _module_of(file) if place.endswith(".py") else importlib.import_module(place)
+    with explained(name, option):
+        module = _module_of(file) if place.endswith(".py") else importlib.import_module(place)
     found = getattr(module, function, None)
     if not callable(found):
-        raise InputError(f"{place} has no function {function}", option=option, path=file)
+        known = [each for each, value in vars(module).items() if callable(value) and each[0] != "_"]
+        raise InputError(f"{place} has no function {function}{perhaps(function, known)}", option=option, path=file)
     return found
 
 

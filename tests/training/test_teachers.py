@@ -32,6 +32,17 @@ def whole(texts):
 def endless(texts):
     return np.full((len(texts), 3), np.inf)
 
+def raises(texts):
+    raise RuntimeError("the server does not answer")
+
+def ragged(texts):
+    return [[1.0] * (1 + index % 2) for index, _ in enumerate(texts)]
+
+calls = []
+def wider(texts):
+    calls.append(1)
+    return np.ones((len(texts), len(calls)))
+
 number = 3
 """
 WORDS = ["ab", "abb", "cad", "fee", "head", "bag", "chef", "deaf", "gab", "each"]
@@ -88,7 +99,7 @@ def test_several_teachers_of_training(tmp_path, file, text, monkeypatch):
     sys.modules.pop("other_teacher")
 
 
-@pytest.mark.parametrize("name", ["missing", "number", "flat", "whole", "endless"])
+@pytest.mark.parametrize("name", ["missing", "number", "flat", "whole", "endless", "raises", "ragged"])
 def test_what_is_no_teacher(tmp_path, file, text, name):
     with refused("teacher"):
         distill(f"{file}:{name}", out=tmp_path / "out", text=text, config=DistillConfig(epochs=1))
@@ -99,6 +110,23 @@ def test_what_is_no_teacher(tmp_path, file, text, name):
 def test_a_place_that_is_missing(name):
     with refused("teacher"):
         check_teacher(name)
+
+
+def test_what_a_function_raises_is_said_with_its_line(file):
+    (teacher,) = find_teachers([f"{file}:raises"], None)
+    encode, _ = teacher.open(None, "float32")
+    with refused("teacher") as caught:
+        encode(["a"])
+    line = file.read_text().splitlines().index('    raise RuntimeError("the server does not answer")') + 1
+    assert f"line {line} of {file}" in str(caught.value)
+    (teacher,) = find_teachers([f"{file}:wider"], None)
+    encode, _ = teacher.open(None, "float32")
+    with refused("teacher"):
+        encode(["a"] * 1001)
+    file.write_text("def broken(:\n")
+    (teacher,) = find_teachers([f"{file}:broken"], None)
+    with refused("teacher"):
+        teacher.open(None, "float32")
 
 
 def test_a_file_without_the_name_of_its_function(file):
