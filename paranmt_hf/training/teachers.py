@@ -81,7 +81,7 @@ def find_teachers(names: Sequence[str], prompts: Sequence[str] | None) -> list[T
     """
     refuse(
         prompts is not None and len(prompts) != len(names),
-        f"given are {counted(len(names), 'teacher')} and {counted(len(prompts or ()), 'prompt')}; give a prompt for each, "
+        f"given are {counted(len(names), 'teacher')} and {counted(len(prompts or ()), 'prompt')}; give each a prompt, "
         "'' for none",
         option="teacher_prompt",
     )
