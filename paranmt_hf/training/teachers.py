@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError, refuse
@@ -91,6 +90,8 @@ def find_teachers(names: Sequence[str], prompts: Sequence[str] | None) -> list[T
 
 def fast_in_bf16(device: str) -> bool:
     """Whether bfloat16 is faster than float32 on this kind of device, such as `cpu`."""
+    import torch
+
     known = torch.cpu.get_capabilities()
     return device != "cpu" or bool(known.get("avx512_bf16") or known.get("amx_bf16"))
 
@@ -141,6 +142,8 @@ def _checked(function: Callable[[list[str]], object], name: str, prompt: str) ->
 
 def _encode_with(model: Model, prompt: str | None, device: str | None, precision: str) -> tuple[Encode, str]:
     """Load a model as a teacher; arguments and result as of `Teacher.open`."""
+    import torch
+
     teacher = load(model, device=device)
     in_bf16 = precision == "bf16" and fast_in_bf16(teacher.device.type)
     # On a CPU small batches are faster, because their states stay in its cache.

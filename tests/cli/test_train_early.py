@@ -16,7 +16,7 @@ MISTAKES = {
     "--data pairs.txt --batch-size 0": "--batch-size must be from 1 to",
     "--data pairs.txt --vectors none": "none: there is no such file",
     "--data none.parquet --vectors text.txt": "text.txt",
-    "--data pairs.txt --init-from none": "no model 'none': expected a folder that exists or a Hub id",
+    "--data pairs.txt --init-from none": "no model 'none': expected a folder that exists",
     "--data pairs.txt --teacher ./models/wort": "'models/word'",
     "--data none.parquet --teacher models/wort": "'models/word'",
     "--data pairs.txt --development none": "there is no development set none",
