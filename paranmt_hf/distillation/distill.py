@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.reading.sentences import SentenceSources
 from paranmt_hf.distillation.config import WORDS, DistillConfig
-from paranmt_hf.distillation.distill_steps import DistillSteps
+from paranmt_hf.distillation.distill_steps import MUCH_TEXT, RATES, DistillSteps
 from paranmt_hf.distillation.likeness import NEIGHBOURS
 from paranmt_hf.distillation.record import Distilled, DistillRecord
 from paranmt_hf.errors import InputError, refuse
@@ -120,6 +120,7 @@ def distill(
         "evaluated": {each.title: each.checksum for each in sets},
         "config": as_json(named),
         "language": spoken,
+        "rates": [MUCH_TEXT, *RATES[True], *RATES[False]],
         "own": None if own is None else locate(own).revision,
     }
     inputs = {"teacher": ", ".join(teacher.name for teacher in teachers), "text": ", ".join(sentences.names)}

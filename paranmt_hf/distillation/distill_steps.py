@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 MOST_WORDS = 45_000  # Maximum number of words of the start `words`, if not given
 MUCH_TEXT = 100_000  # From this number of sentences on, vectors of words learn faster
+# Learning rate and temperature of the lists, with much text (True) and otherwise (False).
+RATES = {True: (0.003, 0.06), False: (0.001, 0.15)}
 INIT_STD = 0.02  # Standard deviation of the random rows of the starts `words` and `trigrams`
 
 
@@ -149,18 +151,18 @@ class DistillSteps:
         With much text, vectors of words learn at a higher rate and a lower temperature, as the encoders for other
         languages than English did; with 5,000 sentences of news that was worse.
         """
-        much = start == WORDS and len(self.sentences) >= MUCH_TEXT
+        rate, temperature = RATES[start == WORDS and len(self.sentences) >= MUCH_TEXT]
         return TrainConfig(
             # Number of pairs, each of two sentences; small enough for ten steps in an epoch.
             batch_size=max(1, min(512, len(self.sentences) // 20)),
-            learning_rate=0.003 if much else 0.001,
+            learning_rate=rate,
             precision="bf16",
             seed=self.config.seed,
             teacher=tuple(self.names),
             teacher_prompt=self.config.teacher_prompt,
             teacher_cache=str(self._cache),
             teacher_loss="listwise",
-            temperature=0.06 if much else 0.15,
+            temperature=temperature,
             neighbours=True,
             epochs=self.epochs,
             decay=True,
