@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +14,17 @@ from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.encoders.vocabulary import UNKNOWN, AverageTable, Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, perhaps_path, split_revision
-from paranmt_hf.hub.repository import CARRIED, LANGUAGES_OF, SMALL, Model, encoder_for, is_carried, locate
+from paranmt_hf.hub.repository import (
+    ASSETS,
+    CARRIED,
+    LANGUAGES_OF,
+    MULTILINGUAL,
+    SMALL,
+    Model,
+    encoder_for,
+    is_carried,
+    locate,
+)
 from paranmt_hf.text.definitions import is_piece
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.tokens import WordTokenizer
@@ -43,6 +54,20 @@ class NamedEncoder:
             language: ISO 639-1 code.
         """
         return cls(str(encoder_for(language) if name is None else name))
+
+    @classmethod
+    def for_languages(cls, name: str | Path | None, languages: Collection[str]) -> NamedEncoder:
+        """Make the encoder of the name that a caller gave, and check that it is for some languages.
+
+        Args:
+            name: The name; None is the encoder of this package for the languages.
+            languages: ISO 639-1 codes, such as those of corpora; none if they are not known.
+        """
+        several = ASSETS / MULTILINGUAL if len({*languages}) > 1 else None
+        named = cls.of(several if name is None else name, next(iter(languages), ENGLISH))
+        for language in languages:
+            named.check_language(language)
+        return named
 
     @property
     def is_carried(self) -> bool:

@@ -19,7 +19,6 @@ from paranmt_hf.corpus.release.release_card import size_category
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.cards import render
-from paranmt_hf.hub.repository import ASSETS, MULTILINGUAL
 from paranmt_hf.search.indexed_vectors import IndexedVectors, holds_vectors, index_sentences
 from paranmt_hf.search.ranked_negatives import NOBODY, FoundNegatives, HardNegativesConfig, find_negatives
 from paranmt_hf.search.storage import ITEMS, Counted, spans, write_sentences
@@ -126,10 +125,7 @@ def hard_negatives(
     config = config or HardNegativesConfig()
     unwanted = sentences_of(exclude) if exclude is not None else set()
     pairs = Pairs(sources, selection or PairSelection(), unwanted, columns=columns, seed=config.seed)
-    spoken = languages(pairs.identity) or [ENGLISH]
-    named = NamedEncoder.of(ASSETS / MULTILINGUAL if encoder is None and len(spoken) > 1 else encoder, spoken[0])
-    for code in spoken:
-        named.check_language(code)
+    named = NamedEncoder.for_languages(encoder, languages(pairs.identity) or [ENGLISH])
     identity = as_json({"data": pairs.identity, "encoder": named.identity, "negatives": asdict(config)})
 
     def make(work: Path, folder: Path) -> NegativesRecord:

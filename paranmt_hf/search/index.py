@@ -25,7 +25,6 @@ from paranmt_hf.search.indexed_vectors import (
 )
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.text_lists import list_of_texts
-from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.markers import Advanced, Count, Range
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run
@@ -105,9 +104,7 @@ class SentenceIndex(Result[IndexRecord]):
         """
         out = result_folder(out, IndexRecord, sources=[corpus])
         spoken, config = language_of(corpus), config or IndexConfig()
-        named = NamedEncoder.of(encoder, spoken or ENGLISH)
-        if spoken is not None:
-            named.check_language(spoken)
+        named = NamedEncoder.for_languages(encoder, [] if spoken is None else [spoken])
         source = open_sentences(corpus, column)
         settings = IndexSettings(source.identity, named.identity, config)
 

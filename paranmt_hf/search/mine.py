@@ -26,7 +26,6 @@ from paranmt_hf.corpus.release.release_run import Built, ReleaseConfig, holds_sh
 from paranmt_hf.corpus.release.schema import MadeBy
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError, refuse
-from paranmt_hf.hub.repository import ASSETS, MULTILINGUAL
 from paranmt_hf.search.indexed_vectors import (
     SEARCH,
     IndexConfig,
@@ -158,15 +157,11 @@ def mine_pairs(
         f"{first} is a corpus in {spoken}; give it as `language`",
         option="language",
     )
-    others = language_of(second) if second is not None else None
-    if encoder is None and others not in (None, release.language):
-        encoder = ASSETS / MULTILINGUAL
-    named = NamedEncoder.of(encoder, release.language)
     is_file = Path(out).suffix == ".parquet"
     # Text files do not say their language, and a file of pairs has none.
-    for code in (spoken, others, None if is_file else release.language):
-        if code is not None:
-            named.check_language(code)
+    of_second = None if second is None else language_of(second)
+    known = [code for code in (None if is_file else release.language, spoken, of_second) if code is not None]
+    named = NamedEncoder.for_languages(encoder, known)
     mining = Mining(sources, named, config or MineConfig())
     if is_file:
         return mining.run(Path(out))
