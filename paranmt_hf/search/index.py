@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 
 from paranmt_hf.corpus.reading.sentences import open_sentences
-from paranmt_hf.corpus.release.release import language_of
+from paranmt_hf.corpus.release.record import language_of
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.indexed_vectors import (

@@ -20,8 +20,7 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.stages import ScoreStage
 from paranmt_hf.corpus.reading.readers import Reader, Report
 from paranmt_hf.corpus.reading.sentences import open_sentences
-from paranmt_hf.corpus.release.record import RELEASE_RECORD, ReleaseRecord
-from paranmt_hf.corpus.release.release import language_of
+from paranmt_hf.corpus.release.record import language_of, written_by
 from paranmt_hf.corpus.release.release_run import Built, ReleaseConfig, holds_shards, make_release
 from paranmt_hf.corpus.release.schema import MadeBy
 from paranmt_hf.encoders.named_encoder import NamedEncoder
@@ -158,9 +157,10 @@ def mine_pairs(
         option="language",
     )
     is_file = Path(out).suffix == ".parquet"
-    # Text files do not say their language, and a file of pairs has none.
     of_second = None if second is None else language_of(second)
-    known = [code for code in (None if is_file else release.language, spoken, of_second) if code is not None]
+    # Text files do not say their language, so a file of their pairs takes any encoder.
+    own = None if is_file and encoder is not None else release.language
+    known = [code for code in (own, spoken, of_second) if code is not None]
     named = NamedEncoder.for_languages(encoder, known)
     mining = Mining(sources, named, config or MineConfig())
     if is_file:
@@ -175,8 +175,8 @@ def mine_pairs(
     identity = as_json(mining.identity)
     if made_by != "unknown":
         identity["pairs"]["made_by"] = made_by
-    if written_by := _written_by([(first, column), (second, second_column)], release.license):
-        identity["pairs"]["written_by"] = written_by
+    if models := written_by([(first, column), (second, second_column)], release.license):
+        identity["pairs"]["written_by"] = models
     return make_release(
         lambda report: _rows(mining.pairs(work_folder(out)), report),
         out,
@@ -187,22 +187,6 @@ def mine_pairs(
         command="search mine",
         holds=lambda work: holds_shards(work) or holds_vectors(work),
     )
-
-
-def _written_by(sides: list[tuple[str | Path | None, str | None]], license: str | None) -> list[str]:
-    """Find the translation models that wrote sentences of corpora, given by path and column, and return their names.
-
-    Raises `InputError` if the terms of a model do not permit the licence of the new corpus.
-    """
-    written: list[str] = []
-    for path, column in sides:
-        if path is not None and (Path(path).expanduser() / RELEASE_RECORD).is_file():
-            record = ReleaseRecord.read(path)
-            # In a corpus of mined pairs, either side may hold translations of the corpus that it was mined from.
-            if column == "translation" or record.settings.get("pairs", {}).get("written_by"):
-                record.check_terms(license)
-                written += record.written_by
-    return list(dict.fromkeys(written))
 
 
 def _rows(pairs: Path, report: Report) -> Iterator[pa.Table]:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from paranmt_hf.corpus.release.schema import SCHEMA_VERSION, MadeBy
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import check_terms
-from paranmt_hf.util.files import check_regular
+from paranmt_hf.util.files import check_regular, resolved
 from paranmt_hf.util.records import Identity, Record, from_json, read_json
 from paranmt_hf.util.wording import counted
 
@@ -226,3 +226,29 @@ def identity_of(settings: Mapping[str, Any]) -> Identity:
         filters = [{**one, "dropped": 0} for one in selection.get("filters", [])]
         found["selection"] = {**selection, "release": "", "filters": filters}
     return found
+
+
+def language_of(path: str | Path) -> str | None:
+    """Return the language (ISO 639-1) of the corpus that a path belongs to; None if it belongs to none."""
+    path = resolved(path)
+    # The path is a corpus, the folder of one of its configs, or a file in that.
+    for folder in (path, *path.parents[:2]):
+        if (folder / RELEASE_RECORD).is_file():
+            return ReleaseRecord.read(folder).language
+    return None
+
+
+def written_by(sides: list[tuple[str | Path | None, str | None]], license: str | None) -> list[str]:
+    """Find the translation models that wrote sentences of corpora, given by path and column, and return their names.
+
+    Raises `InputError` if the terms of a model do not permit the licence of the new corpus.
+    """
+    written: list[str] = []
+    for path, column in sides:
+        if path is not None and (Path(path).expanduser() / RELEASE_RECORD).is_file():
+            record = ReleaseRecord.read(path)
+            # In a corpus of mined pairs, either side may hold translations of the corpus that it was mined from.
+            if column == "translation" or record.settings.get("pairs", {}).get("written_by"):
+                record.check_terms(license)
+                written += record.written_by
+    return list(dict.fromkeys(written))

@@ -32,7 +32,7 @@ from paranmt_hf.corpus.statistics.draws import (
 from paranmt_hf.corpus.statistics.release_counts import ReleaseCounter
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import check_download, fetching, is_id, split_revision
-from paranmt_hf.util.files import check_regular, checksum, resolved
+from paranmt_hf.util.files import check_regular, checksum
 from paranmt_hf.util.parquet import check_unique, open_parquet, plain_types
 from paranmt_hf.util.records import read_json
 
@@ -304,16 +304,6 @@ def read_record(folder: Path, configs: Collection[str] | None = None) -> Release
         if damaged:
             raise InputError(f"{folder / damaged[0]} is not as {RELEASE_RECORD} says; copy or build {folder} again")
     return record
-
-
-def language_of(path: str | Path) -> str | None:
-    """Return the language (ISO 639-1) of the corpus that a path belongs to; None if it belongs to none."""
-    path = resolved(path)
-    # The path is a corpus, the folder of one of its configs, or a file in that.
-    for folder in (path, *path.parents[:2]):
-        if (folder / RELEASE_RECORD).is_file():
-            return ReleaseRecord.read(folder).language
-    return None
 
 
 def fetch_release(name: str, revision: str | None, config: str = "default") -> FoundRelease | None:

@@ -14,8 +14,8 @@ from paranmt_hf.corpus.reading.arrow_tables import is_saved_dataset
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.readers import LineFiles, Report, TableFiles
-from paranmt_hf.corpus.release.record import RELEASE_RECORD
-from paranmt_hf.corpus.release.release import FOLDERS, checked_files, language_of, read_tables
+from paranmt_hf.corpus.release.record import RELEASE_RECORD, language_of
+from paranmt_hf.corpus.release.release import FOLDERS, checked_files, read_tables
 from paranmt_hf.corpus.release.schema import key_columns, row_numbers
 from paranmt_hf.corpus.statistics.draws import Sample
 from paranmt_hf.errors import InputError
