@@ -41,7 +41,7 @@ from paranmt_hf.util.files import Names
 from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
-    from paranmt_hf.training.teacher import JoinedTeachers
+    from paranmt_hf.training.teacher_vectors import JoinedTeachers
     from paranmt_hf.training.teachers import Teacher
 
 logger = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ class DistillSteps:
             The values of the record that this step determines, by field.
         """
         from paranmt_hf.training.average import average_encoders
-        from paranmt_hf.training.teacher import joined_vectors
+        from paranmt_hf.training.teacher_vectors import joined_vectors
 
         counts = count_units(self.sentences[SENTENCE].chunks, ["word"])["word"]
         start = self.config.start or self._usual_start(counts)

@@ -30,7 +30,7 @@ from paranmt_hf.training.step_kernels import (
     squared_norm,
     update,
 )
-from paranmt_hf.training.teacher import TeacherVectors
+from paranmt_hf.training.teacher_vectors import TeacherVectors
 
 BETAS = np.float32(BETA1), np.float32(BETA2)
 

@@ -28,7 +28,7 @@ from paranmt_hf.training.neighbours import NeighbourBatches
 from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.training.processes import process_count
 from paranmt_hf.training.record import History
-from paranmt_hf.training.teacher import TeacherVectors
+from paranmt_hf.training.teacher_vectors import TeacherVectors
 from paranmt_hf.training.trainer_run import train_with_trainer
 from paranmt_hf.training.word_factors import scaled_words
 

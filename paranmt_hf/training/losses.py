@@ -25,7 +25,7 @@ from paranmt_hf.errors import DivergedError
 from paranmt_hf.training.config import TrainConfig
 
 if TYPE_CHECKING:
-    from paranmt_hf.training.teacher import TeacherVectors
+    from paranmt_hf.training.teacher_vectors import TeacherVectors
 
 SHORTEST = 1e-12  # The smallest divisor of a vector, as in `torch.nn.functional.normalize`
 

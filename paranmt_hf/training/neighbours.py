@@ -14,7 +14,7 @@ import torch
 from paranmt_hf.text.identity import distinct_rows
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.pair_store import MegaBatch, PairStore
-from paranmt_hf.training.teacher import TeacherVectors
+from paranmt_hf.training.teacher_vectors import TeacherVectors
 
 
 class NeighbourBatches:

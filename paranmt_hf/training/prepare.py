@@ -25,7 +25,7 @@ from paranmt_hf.hub.repository import locate
 from paranmt_hf.text.word_vectors import UNKNOWN_WORDS, WordVectors, read_vectors
 from paranmt_hf.training.inputs import TrainingInputs
 from paranmt_hf.training.pair_store import ABOUT, PairStore, write_pairs
-from paranmt_hf.training.teacher import TeacherVectors, teach_all
+from paranmt_hf.training.teacher_vectors import TeacherVectors, teach_all
 from paranmt_hf.training.text import PairsAndText, log_left_out
 from paranmt_hf.training.token_store import TokenStore, keys_are_whole, write_tokens
 from paranmt_hf.util.files import write_bytes

@@ -23,7 +23,7 @@ from paranmt_hf.training.losses import Pull, combined_loss, diverged, penalty
 from paranmt_hf.training.mega_batch import minibatch, select_negatives
 from paranmt_hf.training.pair_store import MegaBatch, PairStore
 from paranmt_hf.training.sealed_trainer import SealedCheckpoints
-from paranmt_hf.training.teacher import TeacherVectors
+from paranmt_hf.training.teacher_vectors import TeacherVectors
 
 CPU = torch.device("cpu")
 

@@ -22,7 +22,7 @@ from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.training.record import History
 from paranmt_hf.training.reporting import Reporter
 from paranmt_hf.training.sealed_trainer import CourseCallback, trainer_arguments
-from paranmt_hf.training.teacher import TeacherVectors
+from paranmt_hf.training.teacher_vectors import TeacherVectors
 from paranmt_hf.training.trainer import MegaBatchTrainer
 from paranmt_hf.util.processes import is_rank_0
 from paranmt_hf.util.progress import Progress

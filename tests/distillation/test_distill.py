@@ -171,7 +171,7 @@ def test_what_cannot_be_evaluated_costs_no_vectors_of_the_teacher(root, tmp_path
     with refused():
         distill(root / "teacher", out=tmp_path / "out", text=root / "text.txt", config=CONFIG, evaluate="sample")
     assert list(tmp_path.glob("out.work/teacher/*/part-*"))
-    monkeypatch.setattr("paranmt_hf.training.teacher._encode_missing", None)
+    monkeypatch.setattr("paranmt_hf.training.teacher_vectors._encode_missing", None)
     assert distill(root / "teacher", out=tmp_path / "out", text=root / "text.txt", config=CONFIG).fresh
 
 
@@ -306,7 +306,7 @@ def test_a_start_that_is_no_average_costs_no_vectors_of_the_teacher(root, tmp_pa
             distill(root / "teacher", config=DistillConfig(epochs=1), **text)
     assert list((tmp_path / "out.work").glob("teacher/*/part-*"))
     with monkeypatch.context() as patch:
-        patch.setattr("paranmt_hf.training.teacher._encode_missing", None)
+        patch.setattr("paranmt_hf.training.teacher_vectors._encode_missing", None)
         found = distill(root / "teacher", config=DistillConfig(epochs=1, start=str(root / "teacher")), **text)
     assert found.record.start == "teacher"
     record = TrainingRecord.read(found.folder)

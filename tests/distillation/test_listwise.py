@@ -9,7 +9,7 @@ from sentence_transformers import SentenceTransformerTrainer, SentenceTransforme
 from paranmt_hf import InputError, ListwiseLoss, TrainConfig
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.training.cpu_engine import cpu_engine
-from paranmt_hf.training.teacher import TeacherVectors
+from paranmt_hf.training.teacher_vectors import TeacherVectors
 from tests.refused import refused
 from tests.training.toys import encoder_of, store_of, synonyms
 

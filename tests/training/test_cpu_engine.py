@@ -15,7 +15,7 @@ from paranmt_hf.training.losses import margin_loss
 from paranmt_hf.training.mega_batch import mine_negatives, minibatch
 from paranmt_hf.training.optimizers import Schedule
 from paranmt_hf.training.step_kernels import margin_gradient
-from paranmt_hf.training.teacher import TeacherVectors
+from paranmt_hf.training.teacher_vectors import TeacherVectors
 from tests.refused import refused
 from tests.training.toys import OPTIMIZERS, dense_steps, encoder_of, random_text, store_of
 

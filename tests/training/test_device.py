@@ -14,7 +14,7 @@ from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.errors import DivergedError
 from paranmt_hf.training.device.engine import device_engine
 from paranmt_hf.training.device.graph import WARM_UP, Capturing
-from paranmt_hf.training.teacher import TeacherVectors
+from paranmt_hf.training.teacher_vectors import TeacherVectors
 from tests.refused import refused
 from tests.training.test_cpu_engine import engine_of
 from tests.training.toys import encoder_of, random_text, store_of

@@ -11,7 +11,7 @@ from paranmt_hf.corpus.reading.pairs import SIDES, Pairs
 from paranmt_hf.corpus.reading.sentences import SentenceSources
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.training.neighbours import NeighbourBatches
-from paranmt_hf.training.teacher import TeacherVectors
+from paranmt_hf.training.teacher_vectors import TeacherVectors
 from paranmt_hf.training.text import PairsAndText
 from tests.refused import refused
 from tests.training.toys import encoder_of, random_text, store_of

@@ -19,7 +19,7 @@ from paranmt_hf.training.losses import combined_loss
 from paranmt_hf.training.mega_batch import mine_negatives, minibatch
 from paranmt_hf.training.pair_store import MegaBatch, PairStore, write_pairs
 from paranmt_hf.training.record import History, TrainingRecord, TrainingSettings
-from paranmt_hf.training.teacher import TeacherVectors
+from paranmt_hf.training.teacher_vectors import TeacherVectors
 from paranmt_hf.training.token_store import write_tokens
 
 Sentences = list[str]

@@ -28,7 +28,7 @@ from paranmt_hf.training.losses import diverged, margin_loss, margin_loss_and_gr
 from paranmt_hf.training.mega_batch import hardest
 from paranmt_hf.training.optimizers import Schedule, learning_rates
 from paranmt_hf.training.pair_store import MegaBatch
-from paranmt_hf.training.teacher import TeacherVectors
+from paranmt_hf.training.teacher_vectors import TeacherVectors
 
 
 class DeviceEngine:

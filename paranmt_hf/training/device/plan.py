@@ -16,7 +16,7 @@ from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.mega_batch import draw_negatives, excluded
 from paranmt_hf.training.pair_store import MegaBatch
-from paranmt_hf.training.teacher import TeacherVectors
+from paranmt_hf.training.teacher_vectors import TeacherVectors
 
 
 @dataclass(frozen=True)

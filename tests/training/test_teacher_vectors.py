@@ -15,7 +15,7 @@ from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.text.identity import distinct_texts
 from paranmt_hf.training.cpu_engine import cpu_engine
 from paranmt_hf.training.losses import combined_loss, listwise_loss, similarity_loss
-from paranmt_hf.training.teacher import JoinedTeachers, TeacherVectors, teach
+from paranmt_hf.training.teacher_vectors import JoinedTeachers, TeacherVectors, teach
 from tests.refused import refused
 from tests.training.toys import encoder_of, keyed, random_text, store_of
 
