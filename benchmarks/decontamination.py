@@ -33,7 +33,6 @@ import pyarrow.parquet as pq
 from commands import heading, mrpc_pairs, sts_pairs
 
 from paranmt_hf.corpus.reading.evaluation_sets import EvaluationSentences
-from paranmt_hf.corpus.scoring.mismatch_columns import MismatchReader
 from paranmt_hf.corpus.selection.decontamination import MIN_WORDS, EvaluationText
 from paranmt_hf.corpus.selection.paraphrased_items import (
     COUNTED,
@@ -45,6 +44,7 @@ from paranmt_hf.corpus.selection.paraphrased_items import (
     unit_vectors,
 )
 from paranmt_hf.encoders.named_encoder import NamedEncoder
+from paranmt_hf.meaning.mismatch_columns import MismatchReader
 
 Pairs = list[tuple[str, str]]
 MACHINE = ("SMTeuroparl", "SMTnews")

@@ -55,7 +55,7 @@ def ours(file: Path, threshold: float, scratch: Path) -> tuple[Run, set[int]]:
     """Deduplicate a file with this package; return what the run took, and the dropped lines by number."""
     folder = Path(tempfile.mkdtemp(dir=scratch))
     # Mismatches are not used, because semhash does not know them.
-    words = ["--by", "meaning", "--no-keep-differing", "--cosine", threshold]
+    words = ["--by", "meaning", "--no-same-meaning", "--cosine", threshold]
     words += ["--keep-dropped", folder / "dropped.parquet"]
     run = paranmt("dedup", file, "--out", folder / "distinct.txt", *words)
     return run, {line - 1 for line in pq.read_table(folder / "dropped.parquet")["line"].to_pylist()}

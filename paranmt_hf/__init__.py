@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.config import EncoderConfig as EncoderConfig
     from paranmt_hf.encoders.export.export import export_encoder as export_encoder
     from paranmt_hf.encoders.loading import load as load
+    from paranmt_hf.encoders.same_meaning import same_meaning as same_meaning
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder as SentenceEncoder
     from paranmt_hf.encoders.static_encoder import StaticEncoder as StaticEncoder
     from paranmt_hf.errors import InputError as InputError
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from paranmt_hf.evaluation.transfer import evaluate_transfer as evaluate_transfer
     from paranmt_hf.hub.publish import publish as publish
     from paranmt_hf.lexicon.lexicon import Lexicon as Lexicon
+    from paranmt_hf.meaning.judgement import Meaning as Meaning
     from paranmt_hf.paraphrase.config import ParaphraseConfig as ParaphraseConfig
     from paranmt_hf.paraphrase.config import ParaphraserConfig as ParaphraserConfig
     from paranmt_hf.paraphrase.config import ParaphraserTraining as ParaphraserTraining
@@ -107,6 +109,7 @@ _MODULES = {
     "load": "paranmt_hf.encoders.loading",
     "mine_pairs": "paranmt_hf.search.mine",
     "publish": "paranmt_hf.hub.publish",
+    "same_meaning": "paranmt_hf.encoders.same_meaning",
     "select": "paranmt_hf.corpus.selection.select",
     "stream": "paranmt_hf.corpus.release.stream",
     "supervise": "paranmt_hf.supervised.supervise",
@@ -116,6 +119,7 @@ _MODULES = {
 }
 # Less common names, which can be imported from the package too but are not in `__all__`.
 _FURTHER = {
+    "Meaning": "paranmt_hf.meaning.judgement",
     "LanguageModelConfig": "paranmt_hf.corpus.language_models.config",
     "ListwiseLoss": "paranmt_hf.distillation.listwise",
     "ParaNMTBuilder": "paranmt_hf.corpus.release.builder",

@@ -14,7 +14,9 @@ import numpy as np
 
 from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.repository import CALIBRATION_FILE, Model, files_checksum
+from paranmt_hf.meaning.judgement import judged
 from paranmt_hf.text.text_lists import list_of_texts
+from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.records import Record
 from paranmt_hf.util.wording import counted
 
@@ -174,7 +176,7 @@ class Calibration(Record):
 
 
 class WithCalibration:
-    """Base class of encoders that may be calibrated: adds `calibration` and `probability`."""
+    """Base class of encoders that may be calibrated: adds `calibration`, `probability` and `same_meaning`."""
 
     source: Model | None = None
 
@@ -222,16 +224,36 @@ class WithCalibration:
         calibration = self.calibration
         if calibration is None:
             raise InputError(f"this encoder has no {CALIBRATION_FILE}; `paranmt calibrate` makes one from rated pairs")
-        single = isinstance(first, str)
-        left = list_of_texts([first] if isinstance(first, str) else first, "first")
-        right = list_of_texts([second] if isinstance(second, str) else second, "second")
-        unequal = single != isinstance(second, str) or len(left) != len(right)
-        refuse(unequal, "expected two sentences, or two lists with as many sentences each")
+        left, right = _pairs_of(first, second)
         if not left:
             return np.zeros(0)
         cosines = encoded_cosines(self, left, right, dimension=calibration.dimension)
         found = calibration.probability(cosines, prior=prior)
-        return float(found[0]) if single else found
+        return float(found[0]) if isinstance(first, str) else found
+
+    def same_meaning(
+        self,
+        first: str | Iterable[str],
+        second: str | Iterable[str],
+        *,
+        threshold: float = 0.5,
+        prior: float | None = None,
+        language: str = ENGLISH,
+    ) -> Any:  # noqa: ANN401 - a `Meaning` for two sentences
+        """Decide whether two sentences mean the same, or each pair of two lists; see `paranmt_hf.same_meaning`."""
+        refuse(not 0 <= threshold <= 1, f"threshold must be from 0 to 1, was {threshold}", option="threshold")
+        left, right = _pairs_of(first, second)
+        found = judged(np.asarray(self.probability(left, right, prior=prior)), left, right, threshold, language)
+        return found[0] if isinstance(first, str) else found
+
+
+def _pairs_of(first: str | Iterable[str], second: str | Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the first and the second sentences of pairs; two sentences are one pair."""
+    left = list_of_texts([first] if isinstance(first, str) else first, "first")
+    right = list_of_texts([second] if isinstance(second, str) else second, "second")
+    unequal = isinstance(first, str) != isinstance(second, str) or len(left) != len(right)
+    refuse(unequal, "expected two sentences, or two lists with as many sentences each")
+    return left, right
 
 
 def encoded_cosines(

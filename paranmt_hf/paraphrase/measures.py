@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.scoring.mismatch_columns import MismatchReader
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.baselines import Meteor
 from paranmt_hf.evaluation.results import Results, Row
 from paranmt_hf.evaluation.similarities import pair_similarities
+from paranmt_hf.meaning.mismatch_columns import MismatchReader
 from paranmt_hf.text.definitions import words
 from paranmt_hf.util.optional import require
 

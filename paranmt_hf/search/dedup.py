@@ -65,8 +65,8 @@ def dedup(
     """Drop the texts of a file that repeat an earlier one; the others keep their order and their format.
 
     Each method sees what those before it kept, and drops a text if and only if it is like an earlier one that the
-    method keeps. A text without a letter or a digit is like none. With `keep_differing`, texts that differ in a
-    number, a unit, a negation, a name or an address are not alike.
+    method keeps. A text without a letter or a digit is like none. With `same_meaning`, texts that differ in a
+    number, a negation, an opposite, the order of words and so on (docs/meaning.md) are not alike.
 
     Args:
         file: Text file with a sentence or document on each line; TSV, CSV, JSON lines, JSON or Parquet

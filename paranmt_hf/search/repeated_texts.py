@@ -21,13 +21,13 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.reading.normalisation import decode, normalise
 from paranmt_hf.corpus.reading.pairs import plain
 from paranmt_hf.corpus.reading.tables import Table
-from paranmt_hf.corpus.scoring.differences import Differences
-from paranmt_hf.corpus.scoring.mismatch_columns import DEFINITION
 from paranmt_hf.corpus.selection.dropped_rows import SELECTION
 from paranmt_hf.corpus.selection.minhash import BATCH
 from paranmt_hf.corpus.selection.near_duplicates import FIRST, SIMILARITY, CandidateFiles, NearDuplicateSearch, decide
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
+from paranmt_hf.meaning.differences import MEANING_DEFINITION, DifferentDocuments
+from paranmt_hf.meaning.mismatch_columns import DEFINITION
 from paranmt_hf.search.indexed_vectors import SEARCH, SORTED, encoded
 from paranmt_hf.search.storage import (
     StoredSentences,
@@ -72,8 +72,9 @@ class DedupConfig(Settings):
             `near` finds much the same pairs of neighbouring words; `meaning` finds much the same vector of an encoder.
         similarity: Smallest Jaccard similarity of two texts' sets of word bigrams, for `near`.
         cosine: Smallest cosine of two texts, for `meaning`.
-        keep_differing: Keep texts that differ in a number, a unit, a negation, a name or an address. By default `near`
-            drops them, and `meaning` keeps them.
+        same_meaning: Drop only texts that mean the same: keep those that differ in a number, a negation, a name, an
+            opposite, the order of words and so on (docs/meaning.md). By default `near` drops them, and `meaning` keeps
+            them.
         language: Language of the texts, as an ISO 639-1 code; it decides how words are cut, and which
             encoder of this package is used.
         lists: Number of lists of the inverted index of `meaning`; 1 compares each text with all others. By default 1
@@ -84,7 +85,7 @@ class DedupConfig(Settings):
     by: tuple[Method, ...] = ("exact", "near")
     similarity: Annotated[float, Range(above=0, at_most=1)] = SIMILARITY
     cosine: Annotated[float, Range(above=0, at_most=1)] = 0.95
-    keep_differing: bool | None = None
+    same_meaning: bool | None = None
     language: Annotated[str, Advanced] = ENGLISH
     lists: Annotated[Count | None, SEARCH, Advanced] = None
     probes: Annotated[Count, SEARCH, Advanced] = 8
@@ -108,13 +109,13 @@ class Deduplication:
         if "meaning" in config.by:
             encoder.check_language(config.language)
             identity["encoder"] = encoder.identity
-        if any(self._keeps_differing(method) for method in config.by):
-            identity["mismatches"] = DEFINITION
+        if any(self._needs_same_meaning(method) for method in config.by):
+            identity["mismatches"] = [DEFINITION, MEANING_DEFINITION]
         self.identity = as_json(identity)
 
-    def _keeps_differing(self, method: Method) -> bool:
-        """Return whether a method keeps texts that differ in a number, a name etc.; by default only `meaning` does."""
-        return method == "meaning" if self.config.keep_differing is None else self.config.keep_differing
+    def _needs_same_meaning(self, method: Method) -> bool:
+        """Return whether a method keeps texts that do not mean the same; by default only `meaning` does."""
+        return method == "meaning" if self.config.same_meaning is None else self.config.same_meaning
 
     @property
     def checksum(self) -> str:
@@ -197,8 +198,8 @@ class Deduplication:
             settings = {"similarity": config.similarity, "language": config.language}
         elif method == "meaning":
             settings = {"cosine": config.cosine, "lists": config.lists, "probes": config.probes}
-        if self._keeps_differing(method):
-            settings |= {"mismatches": DEFINITION, "language": config.language}
+        if self._needs_same_meaning(method):
+            settings |= {"mismatches": [DEFINITION, MEANING_DEFINITION], "language": config.language}
         return settings
 
     def _stored(self, folder: Path) -> StoredSentences:
@@ -242,7 +243,7 @@ class Deduplication:
         def read(places: np.ndarray) -> pa.Array:
             return texts.take(rows[places]).cast(pa.string())
 
-        differences = Differences(read, language=config.language) if self._keeps_differing(method) else None
+        differences = DifferentDocuments(read, language=config.language) if self._needs_same_meaning(method) else None
         if method == "exact" or not count:
             repeats, scores = _exact(read, count)
         elif method == "near":
@@ -280,14 +281,16 @@ def _exact(read: Read, count: int) -> Repeats:
     return repeats, np.ones(np.count_nonzero(repeats >= 0))
 
 
-def _near(read: Read, count: int, config: DedupConfig, differences: Differences | None, folder: Path) -> Repeats:
+def _near(
+    read: Read, count: int, config: DedupConfig, differences: DifferentDocuments | None, folder: Path
+) -> Repeats:
     """Find the texts with much the same word bigrams as an earlier one.
 
     Args:
         read: Reads texts by their numbers.
         count: Number of texts.
         config: Smallest similarity, and the language.
-        differences: Finds texts that differ in a number, a name etc. and are not alike; None if they may be alike.
+        differences: Finds texts that do not mean the same and are not alike; None if they may be alike.
         folder: Work folder of the method.
     """
     for path in folder.iterdir():
@@ -304,7 +307,7 @@ def _near(read: Read, count: int, config: DedupConfig, differences: Differences 
 
 
 def _alike_in_meaning(
-    read: Read, count: int, config: DedupConfig, differences: Differences | None, folder: Path, encoder: Encoder
+    read: Read, count: int, config: DedupConfig, differences: DifferentDocuments | None, folder: Path, encoder: Encoder
 ) -> Repeats:
     """Find the texts with much the same vector as an earlier one; other arguments are those of `_near`.
 

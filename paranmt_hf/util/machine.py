@@ -93,6 +93,16 @@ def threads_kept() -> Iterator[None]:
             sys.modules["torch"].set_num_threads(before)
 
 
+def _used_by(function: Function) -> Iterator[str]:
+    """Yield what a function uses of its module: numbers with their values, and the names of compiled functions."""
+    for name in function.__code__.co_names:
+        value = function.__globals__.get(name)
+        if isinstance(value, int | float):
+            yield f"{name}={value!r} "
+        elif (compiled_from := getattr(value, "py_func", None)) is not None:
+            yield f"{compiled_from.__qualname__} "
+
+
 def compiled(*, fast: bool = False, **options: Any) -> Callable[[Function], Function]:  # noqa: ANN401
     """Return a decorator that compiles a function with numba, cached on disk if possible.
 
@@ -108,10 +118,11 @@ def compiled(*, fast: bool = False, **options: Any) -> Callable[[Function], Func
     def compile_(function: Function) -> Function:
         try:
             # The cache stores classes of named tuples by name, and fails if a later version has no class of that name.
-            # Its files are named after the function, so the name gets a hash of the source file: each version of the
-            # source then has files of its own.
-            source = Path(function.__code__.co_filename).read_bytes()
-            function.__qualname__ += f"-{hashlib.sha256(source).hexdigest()[:12]}"
+            # It also keeps the values of constants, and the code of compiled functions of other files, and does not
+            # notice when these change. Its files are named after the function, so the name gets a hash of all this.
+            source = hashlib.sha256(Path(function.__code__.co_filename).read_bytes())
+            source.update("".join(_used_by(function)).encode())
+            function.__qualname__ += f"-{source.hexdigest()[:12]}"
             return njit(cache=True, **options)(function)
         except (OSError, RuntimeError):
             # The source file is missing, or numba can write its cache into none of its folders: that of the package,

@@ -15,10 +15,10 @@ import pytest
 
 from paranmt_hf import DedupConfig, InputError, dedup
 from paranmt_hf.corpus.reading.plain_text import PlainText
-from paranmt_hf.corpus.scoring.differences import Differences
 from paranmt_hf.corpus.selection.paraphrased_items import unit_vectors
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import OtherSettingsError
+from paranmt_hf.meaning.differences import Differences
 from paranmt_hf.text.definitions import words
 
 WORDS = "dog cat man woman runs sleeps plays eats red green small big house street music food".split()
@@ -102,8 +102,8 @@ def oracle(lines, by, jaccard=0.7, cosine=0.95, differing=("meaning",)):
         # Of several lists all are looked into.
         (("meaning",), {"cosine": 0.9, "lists": 7, "probes": 7}),
         (("exact", "near", "meaning"), {"similarity": 0.8}),
-        (("near", "meaning"), {"similarity": 0.8, "cosine": 0.8, "keep_differing": True}),
-        (("near", "meaning"), {"similarity": 0.8, "cosine": 0.8, "keep_differing": False}),
+        (("near", "meaning"), {"similarity": 0.8, "cosine": 0.8, "same_meaning": True}),
+        (("near", "meaning"), {"similarity": 0.8, "cosine": 0.8, "same_meaning": False}),
     ],
 )
 def test_brute_force(tmp_path, by, settings):
@@ -112,7 +112,7 @@ def test_brute_force(tmp_path, by, settings):
     config = DedupConfig(by=by[::-1], **settings)
     made = dedup(tmp_path / "in.txt", tmp_path / "out.txt", config=config, keep_dropped=tmp_path / "gone.parquet")
     limits = {"jaccard": settings.get("similarity", 0.7), "cosine": settings.get("cosine", 0.95)}
-    keeps = settings.get("keep_differing")
+    keeps = settings.get("same_meaning")
     differing = ("meaning",) if keeps is None else by if keeps else ()
     kept, dropped = oracle(lines, by, **limits, differing=differing)
     assert (tmp_path / "out.txt").read_text() == "".join(f"{lines[row]}\n" for row in kept)
@@ -135,7 +135,7 @@ def test_a_cosine_of_1_finds_equal_vectors(tmp_path, lists):
     sentences = [" ".join(some) for some in itertools.combinations(WORDS, 3)]
     turned = [" ".join(sentence.split()[::-1]) for sentence in sentences]
     (tmp_path / "in.txt").write_text("\n".join([*sentences, *turned, *sentences]))
-    config = DedupConfig(by=("meaning",), cosine=1, lists=lists, probes=lists)
+    config = DedupConfig(by=("meaning",), cosine=1, lists=lists, probes=lists, same_meaning=False)
     made = dedup(tmp_path / "in.txt", tmp_path / "out.txt", config=config, keep_dropped=tmp_path / "gone.parquet")
     assert made.record.dropped == {"exact": 560, "meaning": 560}
     np.testing.assert_allclose(pq.read_table(tmp_path / "gone.parquet")["score"], 1, atol=1e-6)

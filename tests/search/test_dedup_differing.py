@@ -8,7 +8,7 @@ import pytest
 from paranmt_hf import dedup
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.reading.plain_text import PlainText
-from paranmt_hf.corpus.scoring.differences import Differences
+from paranmt_hf.meaning.differences import DifferentDocuments
 from paranmt_hf.search.dedup import DedupConfig
 
 TEMPLATE = "The meeting of the team is on {} at {} {} in room {} of the main building."
@@ -39,14 +39,14 @@ def test_meaning_keeps_texts_of_a_template_and_drops_repeats(tmp_path, lists):
 
 
 def test_near_keeps_them_if_asked(tmp_path):
-    kept, dropped = left(tmp_path, [*ROOMS, *AGAIN], by=("near",), keep_differing=True)
+    kept, dropped = left(tmp_path, [*ROOMS, *AGAIN], by=("near",), same_meaning=True)
     assert kept == ROOMS
     assert dropped == {"exact": 0, "near": len(AGAIN)}
 
 
 def test_texts_of_the_same_pairs_of_words_may_differ(tmp_path):
     lines = ["to 3 to 4 to", "to 4 to 3 to"]
-    assert left(tmp_path, lines, by=("near",), keep_differing=True) == (lines, {"exact": 0, "near": 0})
+    assert left(tmp_path, lines, by=("near",), same_meaning=True) == (lines, {"exact": 0, "near": 0})
 
 
 @pytest.mark.slow
@@ -59,9 +59,9 @@ def test_a_stopped_run_continues_with_other_settings(tmp_path, monkeypatch, meth
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(PlainText, "write", stop)
-        dedup(tmp_path / "in.txt", tmp_path / "out.txt", config=DedupConfig(by=(method,), keep_differing=False))
+        dedup(tmp_path / "in.txt", tmp_path / "out.txt", config=DedupConfig(by=(method,), same_meaning=False))
     made = [
-        dedup(tmp_path / "in.txt", tmp_path / name, config=DedupConfig(by=(method,), keep_differing=True))
+        dedup(tmp_path / "in.txt", tmp_path / name, config=DedupConfig(by=(method,), same_meaning=True))
         for name in ("out.txt", "again.txt")
     ]
     assert made[0].record.dropped == made[1].record.dropped == {"exact": 0, method: 10}
@@ -77,7 +77,7 @@ def test_a_text_is_dropped_only_if_it_is_like_one_that_is_kept(tmp_path):
         "A meeting of the whole team is on Monday in room three of the main building.",
     ]
     (tmp_path / "in.txt").write_text("\n".join(lines))
-    config = DedupConfig(by=("near",), similarity=0.6, keep_differing=True)
+    config = DedupConfig(by=("near",), similarity=0.6, same_meaning=True)
     made = dedup(tmp_path / "in.txt", tmp_path / "out.txt", config=config, keep_dropped=tmp_path / "gone.parquet")
     report = pq.read_table(tmp_path / "gone.parquet").to_pylist()
     assert [(row["line"], row["like_line"]) for row in report] == [(3, 2), (4, 1), (5, 1)]
@@ -88,24 +88,24 @@ def test_a_text_is_dropped_only_if_it_is_like_one_that_is_kept(tmp_path):
 def test_flags_of_the_command(tmp_path):
     (tmp_path / "in.txt").write_text("\n".join([*ROOMS[:40], *AGAIN[:10]]))
     counts = {}
-    for number, flags in enumerate(([], ["--keep-differing"], ["--no-keep-differing"])):
+    for number, flags in enumerate(([], ["--same-meaning"], ["--no-same-meaning"])):
         out = tmp_path / f"{number}.txt"
         assert main(["dedup", str(tmp_path / "in.txt"), "--by", "meaning", *flags, "--out", str(out)]) == 0
         counts[" ".join(flags)] = len(out.read_text().splitlines())
-    assert counts["--keep-differing"] == counts[""] == 40
-    assert counts["--no-keep-differing"] < 40
+    assert counts["--same-meaning"] == counts[""] == 40
+    assert counts["--no-same-meaning"] < 40
 
 
 def test_numbers_in_another_order_differ():
     texts = pa.array(["at 8 in room 9", "at 9 in room 8", "in room 9 at 8", "at eight in room nine", "in a room"])
-    differences = Differences(lambda places: texts.take(pa.array(places)))
+    differences = DifferentDocuments(lambda places: texts.take(pa.array(places)))
     first, second = np.array([0, 0, 0, 1]), np.array([1, 3, 4, 3])
     assert differences.between(first, second).tolist() == [True, False, True, True]
 
 
 def test_only_digits_and_addresses_count_in_other_languages():
     texts = pa.array(["Das Haus hat 3 R\u00e4ume.", "Das Haus hat 4 R\u00e4ume.", "Das Geb\u00e4ude hat 3 Zimmer."])
-    differences = Differences(lambda places: texts.take(pa.array(places)), language="de")
+    differences = DifferentDocuments(lambda places: texts.take(pa.array(places)), language="de")
     assert differences.between(np.array([0, 0]), np.array([1, 2])).tolist() == [True, False]
 
 

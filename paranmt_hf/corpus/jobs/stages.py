@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 from paranmt_hf.corpus.jobs.shards import ReportRows, Work
 from paranmt_hf.corpus.release.schema import ADDED, COLUMNS, SIDES
 from paranmt_hf.corpus.scoring import repetitions, sentence_ends
-from paranmt_hf.corpus.scoring.mismatch_columns import DEFINITION, MISMATCHES, MismatchReader
 from paranmt_hf.corpus.scoring.repetitions import REPEATED_WORDS, repeated_words
 from paranmt_hf.corpus.scoring.scores import score_pairs
 from paranmt_hf.corpus.scoring.sentence_ends import SENTENCE_MISMATCH, sentence_mismatch
@@ -22,6 +21,8 @@ from paranmt_hf.corpus.translation.translator import TranslatorConfig, translate
 from paranmt_hf.encoders.calibration import Calibration
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
+from paranmt_hf.meaning.differences import MEANING_DEFINITION, MEANING_MISMATCH, MeaningReader
+from paranmt_hf.meaning.mismatch_columns import DEFINITION, MISMATCHES, MismatchReader
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.records import describe_differences
 
@@ -180,6 +181,7 @@ class ColumnStage:
     @property
     def identity(self) -> dict[str, Any]:
         made: dict[str, Any] = dict.fromkeys(MISMATCHES, {"definition": DEFINITION})
+        made[MEANING_MISMATCH] = {"definition": [DEFINITION, MEANING_DEFINITION]}
         made[SENTENCE_MISMATCH] = {"definition": sentence_ends.DEFINITION}
         made[REPEATED_WORDS] = {"definition": repetitions.DEFINITION, **stated_language(self.language)}
         if PROBABILITY in self.names:
@@ -189,12 +191,15 @@ class ColumnStage:
     def load(self) -> Work:
         mismatches = [name for name in self.names if name in MISMATCHES]
         reader = MismatchReader(mismatches)
+        meanings = MeaningReader() if MEANING_MISMATCH in self.names else None
         calibration = calibration_of(self.scorer) if PROBABILITY in self.names else None
         tokenizer = word_tokenizer_for(self.language)
 
         def added(window: pa.Table) -> tuple[pa.Table, dict[str, int]]:
             sides = sides_of(window)
             columns = reader.columns(*sides) if mismatches else {}
+            if meanings is not None:
+                columns[MEANING_MISMATCH] = meanings.column(*sides)
             if SENTENCE_MISMATCH in self.names:
                 lengths = [window[f"{side}_length"].to_numpy() for side in SIDES]
                 columns[SENTENCE_MISMATCH] = sentence_mismatch(*sides, *lengths)

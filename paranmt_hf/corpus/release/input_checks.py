@@ -12,11 +12,12 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.jobs.shards import Manifest, Stage
 from paranmt_hf.corpus.jobs.stages import ColumnStage, ScoreStage, TranslateStage
 from paranmt_hf.corpus.release.release import read_tables
-from paranmt_hf.corpus.scoring.mismatch_columns import MISMATCHES
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.corpus.translation.unusual_lines import are_in_capitals
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import usual_score
+from paranmt_hf.meaning.differences import MEANING_MISMATCH
+from paranmt_hf.meaning.mismatch_columns import MISMATCHES
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.parquet import read_schema
 from paranmt_hf.util.wording import brief, counted
@@ -29,7 +30,8 @@ def check_stages(stages: Sequence[Stage], language: str) -> None:
     for stage in stages:
         if isinstance(stage, ScoreStage) and stage.config is not None:
             stage.config.check_language(language)
-        rules = [name for name in stage.names if name in MISMATCHES] if isinstance(stage, ColumnStage) else []
+        names = stage.names if isinstance(stage, ColumnStage) else ()
+        rules = [name for name in names if name in (*MISMATCHES, MEANING_MISMATCH)]
         if rules and language != ENGLISH:
             raise InputError(f"{rules[0]} is made by rules for English, not for language {language}; leave it out")
 

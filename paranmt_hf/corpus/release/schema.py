@@ -18,6 +18,7 @@ AddedColumn = Literal[
     "negation_mismatch",
     "name_mismatch",
     "address_mismatch",
+    "meaning_mismatch",
     "sentence_mismatch",
     "repeated_words",
     "para_probability",
@@ -128,6 +129,11 @@ COLUMNS = (
         "address_mismatch",
         "how many addresses of web pages and of e-mail of one sentence the other lacks, both ways; case, "
         "`http://` and `www.` aside",
+    ),
+    _mismatch(
+        "meaning_mismatch",
+        "how many kinds of differences there are that contradict each other: numbers, units, names, negations, "
+        "opposites, the order of words, and words such as only, all, at least and must; 0 if the rules find none",
     ),
     _mismatch(
         "sentence_mismatch",

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.scoring.differences import Differences
 from paranmt_hf.corpus.selection.column_files import ColumnFile, ListFile
 from paranmt_hf.corpus.selection.minhash import BATCH, MinHash, Sets, Shingler, bands_and_rows, jaccard
+from paranmt_hf.meaning.differences import DifferentDocuments
 from paranmt_hf.text.identity import mix, salt
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.progress import Progress
@@ -43,7 +43,7 @@ class NearDuplicateSearch:
         folder: Empty folder for the files.
         similarity: Smallest Jaccard similarity of documents that are alike.
         language: Language of the documents (ISO 639-1).
-        differences: If given, documents that differ in a number, a negation and so on are not alike.
+        differences: If given, documents that do not mean the same are not alike.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class NearDuplicateSearch:
         similarity: float = SIMILARITY,
         language: str = ENGLISH,
         *,
-        differences: Differences | None = None,
+        differences: DifferentDocuments | None = None,
     ) -> None:
         self._folder, self._similarity, self._differences = folder, similarity, differences
         self._shingler = Shingler(language)

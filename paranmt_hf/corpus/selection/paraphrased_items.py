@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.reading.evaluation_sets import EvaluationSentences
-from paranmt_hf.corpus.scoring.mismatch_columns import DEFINITION, MismatchReader
 from paranmt_hf.corpus.selection.decontamination import MIN_WORDS, is_word, long_enough
 from paranmt_hf.corpus.selection.filters import Filter, Verdict
 from paranmt_hf.encoders.named_encoder import NamedEncoder
+from paranmt_hf.meaning.mismatch_columns import DEFINITION, MismatchReader
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 

@@ -62,7 +62,7 @@ class ReleaseFilter(Settings):
         drop_copies: Keep only the first row of each pair, reference or translation; case and punctuation matter.
         drop_near_duplicates: Keep only the first of rows whose pair, reference or translation is nearly the same.
         similarity: Smallest Jaccard similarity of the sets of word bigrams of near-duplicates.
-        keep_differing: Keep near-duplicates that differ in a number, a unit, a negation, a name or an address.
+        same_meaning: Drop only near-duplicates that mean the same (docs/meaning.md).
         language: Drop rows with a side that is not in this language, such as en.
         detector: Package that detects languages: langid (py3langid), or lingua, which is much slower.
         probability: A side with a smaller probability of `language` is not in it.
@@ -90,7 +90,7 @@ class ReleaseFilter(Settings):
     drop_copies: tuple[Compared, ...] | None = None
     drop_near_duplicates: Compared | None = None
     similarity: Annotated[float, Range(above=0, at_most=1), NEAR, Advanced] = SIMILARITY
-    keep_differing: Annotated[bool, NEAR, Advanced] = False
+    same_meaning: Annotated[bool, NEAR, Advanced] = False
     language: str | None = None
     detector: Annotated[Detector, DETECTION, Advanced] = LanguageConfig.detector
     probability: Annotated[Share, DETECTION, Advanced] = LanguageConfig.probability
@@ -151,8 +151,8 @@ class ReleaseFilter(Settings):
         if "translation" in copies:
             filters.append(FirstCopies("translation"))
         if self.drop_near_duplicates is not None:
-            compared, keeps = self.drop_near_duplicates, self.keep_differing
-            filters.append(FirstOfLike(compared, self.similarity, language, keep_differing=keeps))
+            compared, keeps = self.drop_near_duplicates, self.same_meaning
+            filters.append(FirstOfLike(compared, self.similarity, language, same_meaning=keeps))
         if self.keep is not None:
             filters.append(OneHypothesis(self.keep))
         if self.sample is not None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.scoring.differences import Differences
-from paranmt_hf.corpus.scoring.mismatch_columns import DEFINITION
 from paranmt_hf.corpus.selection.column_files import TextFile
 from paranmt_hf.corpus.selection.filters import Rows, TwoPassFilter, Verdict
 from paranmt_hf.corpus.selection.near_duplicates import SIMILARITY, NearDuplicateSearch
+from paranmt_hf.meaning.differences import MEANING_DEFINITION, DifferentDocuments
+from paranmt_hf.meaning.mismatch_columns import DEFINITION
 from paranmt_hf.text.normal_form import normal_form
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import writing
@@ -98,7 +98,7 @@ class FirstOfLike(FirstIsKept):
         compared: What is compared.
         similarity: Smallest Jaccard similarity of near-duplicates.
         language: Language of the rows (ISO 639-1).
-        keep_differing: Whether rows are kept that differ in a number, a unit, a negation, a name or an address.
+        same_meaning: Whether only rows are dropped that mean the same.
     """
 
     def __init__(
@@ -107,13 +107,13 @@ class FirstOfLike(FirstIsKept):
         similarity: float = SIMILARITY,
         language: str = ENGLISH,
         *,
-        keep_differing: bool = False,
+        same_meaning: bool = False,
     ) -> None:
-        self._similarity, self._language, self._keep_differing = similarity, language, keep_differing
+        self._similarity, self._language, self._same_meaning = similarity, language, same_meaning
         reason = f"with the {compared} nearly that of an earlier row"
-        settings = {"of": compared, "similarity": similarity, "language": language}
-        if keep_differing:
-            settings["mismatches"] = DEFINITION
+        settings: dict[str, Any] = {"of": compared, "similarity": similarity, "language": language}
+        if same_meaning:
+            settings["mismatches"] = [DEFINITION, MEANING_DEFINITION]
         super().__init__("near-duplicates", reason, compared_columns(compared), "id of the kept row", **settings)
 
     def find_repeats(self, rows: Rows, work: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -121,9 +121,9 @@ class FirstOfLike(FirstIsKept):
         with ExitStack() as stack:
             texts: list[TextFile] = []
             differences = None
-            if self._keep_differing:
+            if self._same_meaning:
                 texts = [stack.enter_context(closing(TextFile(work / name))) for name in self.columns]
-                differences = Differences(*(text.take for text in texts), language=self._language)
+                differences = DifferentDocuments(*(text.take for text in texts), language=self._language)
             search = NearDuplicateSearch(work, self._similarity, self._language, differences=differences)
             stack.enter_context(closing(search))
             for table in rows():

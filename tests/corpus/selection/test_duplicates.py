@@ -97,7 +97,7 @@ def test_sentences_of_one_template_are_kept(tmp_path, compared):
     again = [room.replace("The meeting of the team", "The team meeting") for room in ROOMS[:50]]
     sentences = [*ROOMS, *again]
     table = pa.table({"id": range(len(sentences)), "reference": sentences, "translation": sentences})
-    one = chosen(drop_near_duplicates=compared, similarity=0.5, keep_differing=True)
+    one = chosen(drop_near_duplicates=compared, similarity=0.5, same_meaning=True)
     kept, firsts = judged(one, table, tmp_path / "work", 40)
     assert kept.tolist() == [True] * len(ROOMS) + [False] * len(again)
     assert firsts.tolist() == list(range(len(again)))

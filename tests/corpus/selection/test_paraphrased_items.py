@@ -7,10 +7,10 @@ import pytest
 
 from paranmt_hf import InputError, ReleaseFilter, select
 from paranmt_hf.corpus.reading.evaluation_sets import EvaluationSentences, read_sentences
-from paranmt_hf.corpus.scoring.mismatch_columns import MismatchReader
 from paranmt_hf.corpus.selection.paraphrased_items import COUNTED, ItemMeanings
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.hub.repository import ASSETS
+from paranmt_hf.meaning.mismatch_columns import MismatchReader
 from tests.corpus.selection.toys import chosen
 
 

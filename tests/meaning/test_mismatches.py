@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.scoring.mismatch_columns import MISMATCHES, MismatchReader
-from paranmt_hf.corpus.scoring.numbers import numbers_in, spelt
-from tests.corpus.scoring.oracle import SLOW, unconfirmed
+from paranmt_hf.meaning.mismatch_columns import MISMATCHES, MismatchReader
+from paranmt_hf.meaning.numbers import numbers_in, spelt
+from tests.meaning.oracle import SLOW, unconfirmed
 
 
 def mismatch(column: str, reference: str, translation: str) -> int:

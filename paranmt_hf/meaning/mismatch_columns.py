@@ -16,17 +16,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.scoring import chunks as marks
-from paranmt_hf.corpus.scoring.addresses import addresses_in, has_address
-from paranmt_hf.corpus.scoring.chunks import Chunks
-from paranmt_hf.corpus.scoring.items import Claims, Lists, Memory, Statement, count_unconfirmed
-from paranmt_hf.corpus.scoring.names import WORD, name_bits, name_keys, names_in
-from paranmt_hf.corpus.scoring.negations import negation_bits, negation_mismatch
-from paranmt_hf.corpus.scoring.number_words import number_bits
-from paranmt_hf.corpus.scoring.numbers import numbers_in
+from paranmt_hf.meaning import chunks as marks
+from paranmt_hf.meaning.addresses import addresses_in, has_address
+from paranmt_hf.meaning.chunks import Chunks
+from paranmt_hf.meaning.items import Claims, Lists, Memory, Statement, count_unconfirmed
+from paranmt_hf.meaning.names import WORD, name_bits, name_keys, names_in
+from paranmt_hf.meaning.negations import negation_bits, negation_mismatch
+from paranmt_hf.meaning.number_words import number_bits
+from paranmt_hf.meaning.numbers import numbers_in
 from paranmt_hf.text.normal_form import normal_form
 
 MISMATCHES = ("number_mismatch", "negation_mismatch", "name_mismatch", "address_mismatch")
+# Flags without which a sentence makes no claims of a kind
+NEEDED = {
+    "number_mismatch": (marks.NUMBER, marks.CENT),
+    "name_mismatch": (marks.CAPITAL,),
+    "address_mismatch": (marks.ADDRESS,),
+}
 DEFINITION = 3  # Raise it when a definition changes, so that columns of earlier corpora are computed again
 
 
@@ -91,7 +97,7 @@ class MismatchReader:
         Returns:
             Each wanted column [pair], by its name.
         """
-        return self._counts(self._cut(sentences), first, second)
+        return self._counts(self.cut(normal_form(sentences)), first, second)
 
     def differ(self, sentences: pa.Array, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Mark the pairs [pair] of some sentences with a mismatch, or with the same numbers in another order.
@@ -101,7 +107,7 @@ class MismatchReader:
             first: Index of the first sentence of each pair.
             second: Index of the second sentence of each pair.
         """
-        chunks = self._cut(sentences)
+        chunks = self.cut(normal_form(sentences))
         claims, bounds = self._numbers_of(chunks)[0].flat()
         values = self._claims.hashes(claims, first_key=True)
         together = _sums(values, bounds)
@@ -118,18 +124,18 @@ class MismatchReader:
 
         Equal claims have equal hashes.
         """
-        chunks, sums = self._cut(sentences), np.zeros(len(sentences), np.uint64)
+        chunks, sums = self.cut(normal_form(sentences)), np.zeros(len(sentences), np.uint64)
         for name, read in self._readers.items():
             if name in self._wanted:
                 claims, bounds = read(chunks)[0].flat()
                 sums += _sums(self._claims.hashes(claims), bounds)
         return sums
 
-    def _cut(self, sentences: pa.Array) -> Chunks:
-        """Cut sentences at blanks, and find the flags and keys of each chunk."""
+    def cut(self, texts: pa.Array) -> Chunks:
+        """Cut texts in their normal form at blanks, and find the flags and keys of each chunk."""
         if sum(map(len, (self._chunks, self._numbers, self._names, self._addresses))) > self._capacity:
             self._forget()
-        pieces = pc.split_pattern(normal_form(sentences), " ")
+        pieces = pc.split_pattern(texts, " ")
         texts = pieces.flatten().dictionary_encode()
         bounds = pieces.offsets.to_numpy()
         bits, keys = self._chunks.lists(texts.dictionary)
@@ -147,6 +153,27 @@ class MismatchReader:
                 counts[name] = self._unconfirmed(claims, evidence, first, second)
                 counts[name] += self._unconfirmed(claims, evidence, second, first)
         return counts
+
+    def unconfirmed(
+        self, name: str, chunks: Chunks, first: np.ndarray, second: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mark the pairs of sentences whose first claims what the second does not confirm, and the other way round.
+
+        Args:
+            name: Column of the kind of claims, but not `negation_mismatch`.
+            chunks: The sentences, cut at blanks.
+            first: Index of the first sentence of each pair [pair].
+            second: Index of the second sentence of each pair [pair].
+
+        Returns:
+            A mask of pairs [pair] for each direction.
+        """
+        if not chunks.has(*NEEDED[name]).any():
+            nothing = np.zeros(len(first), bool)
+            return nothing, nothing
+        claims, *evidence = self._readers[name](chunks)
+        one = self._unconfirmed(claims, evidence, first, second) > 0
+        return one, self._unconfirmed(claims, evidence, second, first) > 0
 
     def _unconfirmed(self, claims: Lists, evidence: list[Lists], one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Count the claims of one sentence of each pair that the other does not confirm [pair]."""

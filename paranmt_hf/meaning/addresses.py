@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from paranmt_hf.corpus.scoring.items import Statement
+from paranmt_hf.meaning.items import Statement
 
 # Text without `http://` or `www.` is an address only if it ends like most sites: `no.They` and `U.S.` are none.
 _DOMAINS = "com|org|net|edu|gov|info|biz|io|eu|uk|de|fr|es|pl|cz|sk|nl|ru|ua|cn|jp|br|ca|au|ch|se|dk|fi|hu|ro|gr|tr"

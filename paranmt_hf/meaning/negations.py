@@ -12,7 +12,7 @@ import re
 
 import numpy as np
 
-from paranmt_hf.corpus.scoring.chunks import (
+from paranmt_hf.meaning.chunks import (
     CONFIRMS,
     DEGREE,
     IS_NO,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from paranmt_hf.corpus.scoring.items import condition
+from paranmt_hf.meaning.items import condition
 
 
 @dataclass(frozen=True)

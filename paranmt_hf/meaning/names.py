@@ -18,10 +18,10 @@ import unicodedata
 from functools import cache
 from importlib import resources
 
-from paranmt_hf.corpus.scoring.addresses import has_address
-from paranmt_hf.corpus.scoring.chunks import CAPITAL, ENDS, LETTERS, OPENS, PLAIN, TAIL
-from paranmt_hf.corpus.scoring.items import Claim, Statement, condition
-from paranmt_hf.corpus.scoring.number_words import HUNDREDS, ORDINALS, ROMAN, SCALES, TENS, UNITS
+from paranmt_hf.meaning.addresses import has_address
+from paranmt_hf.meaning.chunks import CAPITAL, ENDS, LETTERS, OPENS, PLAIN, TAIL
+from paranmt_hf.meaning.items import Claim, Statement, condition
+from paranmt_hf.meaning.number_words import HUNDREDS, ORDINALS, ROMAN, SCALES, TENS, UNITS
 
 STEM = 4  # Number of first letters that equal names share
 # Capitalised words that are no names.

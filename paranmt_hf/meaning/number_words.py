@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from paranmt_hf.corpus.scoring.addresses import ADDRESS, has_address
-from paranmt_hf.corpus.scoring.chunks import AND, CENT, HALF, HALF_DAY, NUMBER, PART, PER, SCALE, A
-from paranmt_hf.corpus.scoring.measures import CURRENCIES, FRACTIONS, LOWER_CASE, MEASURES, OPPOSED
+from paranmt_hf.meaning.addresses import ADDRESS, has_address
+from paranmt_hf.meaning.chunks import AND, CENT, HALF, HALF_DAY, NUMBER, PART, PER, SCALE, A
+from paranmt_hf.meaning.measures import CURRENCIES, FRACTIONS, LOWER_CASE, MEASURES, OPPOSED
 
 UNITS = {
     word: value

@@ -3,9 +3,9 @@
 import pyarrow as pa
 
 from paranmt_hf import normal_form
-from paranmt_hf.corpus.scoring import addresses, names, number_words, numbers
-from paranmt_hf.corpus.scoring import chunks as marked
-from paranmt_hf.corpus.scoring.negations import negation_bits
+from paranmt_hf.meaning import addresses, names, number_words, numbers
+from paranmt_hf.meaning import chunks as marked
+from paranmt_hf.meaning.negations import negation_bits
 
 
 def unconfirmed(claims, evidence):

@@ -24,10 +24,10 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from paranmt_hf.corpus.scoring.addresses import ADDRESS
-from paranmt_hf.corpus.scoring.items import Claim, Statement, condition
-from paranmt_hf.corpus.scoring.measures import FRACTIONS, LOWER_CASE, MEASURES, OPPOSED
-from paranmt_hf.corpus.scoring.number_words import (
+from paranmt_hf.meaning.addresses import ADDRESS
+from paranmt_hf.meaning.items import Claim, Statement, condition
+from paranmt_hf.meaning.measures import FRACTIONS, LOWER_CASE, MEASURES, OPPOSED
+from paranmt_hf.meaning.number_words import (
     AMBIGUOUS,
     CONFIRMING,
     DECADES,

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.scoring.items import Lists
+from paranmt_hf.meaning.items import Lists
 
 # Flags of a chunk for numbers (see `number_bits`), negations (`negation_bits`), names (`name_bits`) and addresses.
 NUMBER, SCALE, AND, PER, CENT, HALF_DAY, HALF, A, PART = (1 << bit for bit in range(9))

@@ -1,0 +1,1 @@
+"""Whether two sentences mean the same: claims of sentences, and differences between them."""
