@@ -6,8 +6,8 @@
 
     python dataset_scripts/wordnet_lists.py --wordnet /usr/share/wordnet --vocabulary VOCABULARY.json --out lists
 
-The folder is that of WordNet 3.0 (Debian: wordnet-base). The vocabulary is that of an encoder, a list of words of which
-the most frequent is the first: paranmt_hf/assets/base/vocabulary.json. Words that it lacks are left out.
+The folder is that of WordNet 3.0 (Debian: wordnet-base). The vocabulary is that of an encoder, a list of words, the
+most frequent first: paranmt_hf/assets/base/vocabulary.json. Words that it lacks are left out.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ import pyarrow as pa
 from paranmt_hf.corpus.parsing.parsers import Parser, linearised_trees
 from paranmt_hf.corpus.parsing.trees import template_of
 from paranmt_hf.corpus.scoring.scores import cosines
+from paranmt_hf.meaning.judgement import reasons_between
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.overlap import trigram_overlap
@@ -132,6 +133,9 @@ def select_candidates(
         candidates.keep(
             overlaps(candidates.sentences, candidates.texts) <= config.max_overlap, "no paraphrase below the overlap"
         )
+    if config.same_meaning:
+        reasons = reasons_between(candidates.sentences, candidates.texts)
+        candidates.keep(np.array([not some for some in reasons], bool), "no paraphrase of the same meaning")
     if config.has_template:
         assert parser is not None
         candidates.keep(

@@ -126,6 +126,8 @@ class ParaphraseConfig(Settings):
         min_score: Keep paraphrases of at least this paraphrase score (default: 0.5 in files of paraphrases; -1 keeps
             all).
         max_overlap: Keep paraphrases with at most this trigram overlap with their sentence.
+        same_meaning: Keep only paraphrases that differ in no number, negation, name, opposite and the like (English;
+            docs/meaning.md).
         max_mutual_overlap: Of two paraphrases of a sentence with a higher trigram overlap, keep only the more probable
             one.
         keep_copies: Keep paraphrases that have the letters and digits of their sentence, case aside; they are left out
@@ -154,6 +156,7 @@ class ParaphraseConfig(Settings):
     max_length: Annotated[int, Range(at_least=2, at_most=MAX_TOKENS), DECODING] = 80
     min_score: Cosine | None = None
     max_overlap: Share | None = None
+    same_meaning: bool = False
     max_mutual_overlap: Annotated[Share | None, DECODING] = None
     keep_copies: Annotated[bool, DECODING] = False
     has_template: Annotated[bool | None, DECODING] = None
@@ -181,7 +184,8 @@ class ParaphraseConfig(Settings):
     def chooses(self) -> bool:
         """Whether limits or scores select the paraphrases, so that more than `n` candidates are needed."""
         limits = (self.min_score, self.max_overlap, self.max_mutual_overlap)
-        return self.order == "score" or bool(self.has_template) or any(limit is not None for limit in limits)
+        chooses = self.order == "score" or self.same_meaning or bool(self.has_template)
+        return chooses or any(limit is not None for limit in limits)
 
     @property
     def scored_for(self) -> str | None:

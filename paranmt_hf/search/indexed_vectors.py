@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.reading.readers import Reader, Report
 from paranmt_hf.encoders.named_encoder import NamedEncoder
@@ -27,21 +29,23 @@ from paranmt_hf.search.storage import (
     StoredSentences,
     Vectors,
     normalised,
+    spans,
     write_encoded,
     write_in_order,
     write_sentences,
 )
 from paranmt_hf.text.protocols import Encoder
-from paranmt_hf.util.files import sweep, write_bytes
+from paranmt_hf.util.files import replacing, sweep, write_bytes
 from paranmt_hf.util.markers import Group, Range
 from paranmt_hf.util.records import from_json, read_json
 from paranmt_hf.util.settings import Settings
 
 if TYPE_CHECKING:
     from paranmt_hf.search.inverted_index import InvertedIndex
-    from paranmt_hf.search.neighbours import Neighbours
+    from paranmt_hf.search.neighbours import ItemPairs, Neighbours
 
 COUNTED, SORTED = "sentences.json", "sorted.npy"
+WRITE_ROWS = 20_000  # Number of pairs that are written at once
 SEARCH = Group("search", "How vectors are stored and compared.")
 
 
@@ -193,3 +197,38 @@ def encoded(encoder: Encoder, sentences: list[str]) -> np.ndarray:
 def holds_vectors(folder: Path) -> bool:
     """Return whether a work folder holds vectors, which took long to compute."""
     return any(folder.rglob(WRITTEN)) or any(folder.rglob(SORTED))
+
+
+def write_pairs(
+    path: Path,
+    pairs: ItemPairs,
+    margins: np.ndarray | None,
+    sides: tuple[IndexedVectors, IndexedVectors],
+) -> None:
+    """Write pairs with the sentences of both sides into a Parquet file.
+
+    Args:
+        path: The file.
+        pairs: The pairs [pair].
+        margins: Margin score of each pair [pair], float32; None to leave their column out.
+        sides: Where the first sentences of pairs are, and where the second ones are.
+    """
+    first, second = (side.sentences for side in sides)
+    names = ["first", "second", "cosine", "margin", "first_line", "second_line"]
+    kinds = [pa.string()] * 2 + [pa.float32()] * 2 + [pa.int64()] * 2
+    schema = pa.schema([pa.field(name, kind, nullable=False) for name, kind in zip(names, kinds, strict=True)])
+    if margins is None:
+        schema = schema.remove(names.index("margin"))
+    with replacing(path) as aside, pq.ParquetWriter(aside, schema, compression="zstd") as writer:
+        for start, stop in spans(len(pairs), WRITE_ROWS):
+            some = pairs.take(np.arange(start, stop))
+            columns = {
+                "first": first.take(some.first).cast(pa.string()),
+                "second": second.take(some.second).cast(pa.string()),
+                "cosine": some.cosine.clip(-1, 1),
+                "first_line": first.lines(some.first) + 1,
+                "second_line": second.lines(some.second) + 1,
+            }
+            if margins is not None:
+                columns["margin"] = margins[start:stop]
+            writer.write_table(pa.table(columns, schema=schema))

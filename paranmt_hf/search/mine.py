@@ -25,17 +25,21 @@ from paranmt_hf.corpus.release.release_run import Built, ReleaseConfig, holds_sh
 from paranmt_hf.corpus.release.schema import MadeBy
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError, refuse
+from paranmt_hf.meaning.differences import MEANING_DEFINITION, MeaningReader
+from paranmt_hf.meaning.mismatch_columns import DEFINITION
 from paranmt_hf.search.indexed_vectors import (
     SEARCH,
+    WRITE_ROWS,
     IndexConfig,
     IndexedVectors,
     holds_vectors,
     index_sentences,
+    write_pairs,
     write_source,
 )
 from paranmt_hf.search.storage import spans
 from paranmt_hf.text.word_rules import ENGLISH
-from paranmt_hf.util.files import refuse_inside, replacing, resolved, shown_path
+from paranmt_hf.util.files import refuse_inside, resolved, shown_path
 from paranmt_hf.util.markers import Advanced, Cosine, Count, Group, PythonOnly, Range, Without
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import FileRecord, Identity, as_json, made_with
@@ -48,7 +52,6 @@ if TYPE_CHECKING:
     from paranmt_hf.search.neighbours import ItemPairs, Neighbours
 
 MAX_EXACT_SENTENCES = 250_000  # Up to this number of sentences, each is compared with every other one by default
-WRITE_ROWS = 20_000  # Number of pairs that are written at once
 CHECKPOINT_SECONDS = 60.0
 
 
@@ -68,6 +71,8 @@ class MineConfig(IndexConfig):
         max_pairs: Maximum number of pairs; the best ones are kept.
         copies: Treat copies of a sentence as different sentences, which are paired with each other.
         probes: Number of lists that each sentence is compared with, if there are lists.
+        same_meaning: Leave out pairs that differ in a number, a negation, a name, an opposite and the like (English;
+            docs/meaning.md).
     """
 
     top: Annotated[int, Range(at_least=1, at_most=1000), SEARCH] = 10
@@ -79,6 +84,7 @@ class MineConfig(IndexConfig):
     max_pairs: Count | None = None
     copies: Annotated[bool, SEARCH] = False
     probes: Annotated[Count, SEARCH] = 16
+    same_meaning: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -213,7 +219,9 @@ class Mining:
     def identity(self) -> Identity:
         """Everything that determines the pairs: files, encoder and settings, with checksums."""
         files = [source.identity for source in self._sources]
-        pairs = {"kind": "mined", "files": files, "mining": asdict(self.config)}
+        pairs: Identity = {"kind": "mined", "files": files, "mining": asdict(self.config)}
+        if self.config.same_meaning:
+            pairs["mismatches"] = [DEFINITION, MEANING_DEFINITION]
         return as_json({"pairs": pairs, "scorer": self.encoder.identity})
 
     @property
@@ -272,7 +280,7 @@ class Mining:
                 "another `encoder`",
                 option=option,
             )
-        _write(path, pairs.take(order), None if margins is None else margins[order], (first, second))
+        write_pairs(path, pairs.take(order), None if margins is None else margins[order], (first, second))
         return len(order)
 
     def _stored(self, work: Path) -> tuple[IndexedVectors, IndexedVectors]:
@@ -345,51 +353,31 @@ class Mining:
     def _kept(
         self, pairs: ItemPairs, margins: np.ndarray | None, first: IndexedVectors, second: IndexedVectors
     ) -> np.ndarray:
-        """Return the indices of the pairs that reach `min_margin`, without pairs of equal sentences.
+        """Return the indices of the pairs that reach `min_margin`, without pairs of equal sentences (except `copies`).
 
-        Pairs of equal sentences stay if `copies` is set, and do not occur inside one corpus otherwise.
+        With `same_meaning` they are without pairs that differ in meaning, too.
         """
         kept = np.ones(len(pairs), bool)
         if margins is not None and self.config.min_margin is not None:
             kept = margins >= np.float32(self.config.min_margin)
+
+        def sides_of(some: np.ndarray) -> Iterator[tuple[np.ndarray, pa.Array, pa.Array]]:
+            for start, stop in spans(len(some), WRITE_ROWS):
+                part = some[start:stop]
+                sides = first.sentences.take(pairs.first[part]), second.sentences.take(pairs.second[part])
+                yield part, sides[0].cast(pa.string()), sides[1].cast(pa.string())
+
         if first is not second and not self.config.copies:
             # Only pairs with a cosine near 1 can be equal sentences.
-            near = np.flatnonzero(kept & (pairs.cosine > 0.999))
-            for start, stop in spans(len(near), WRITE_ROWS):
-                some = near[start:stop]
-                sides = first.sentences.take(pairs.first[some]), second.sentences.take(pairs.second[some])
-                kept[some] = ~pc.equal(*sides).to_numpy(zero_copy_only=False)
+            for part, *sides in sides_of(np.flatnonzero(kept & (pairs.cosine > 0.999))):
+                kept[part] = ~pc.equal(*sides).to_numpy(zero_copy_only=False)
+        if self.config.same_meaning:
+            reader = MeaningReader()
+            for part, *sides in sides_of(np.flatnonzero(kept)):
+                kept[part] = reader.column(*sides).to_numpy() == 0
         return np.flatnonzero(kept)
 
 
 def _checksum(identity: Identity) -> str:
     """Return the first 16 hexadecimal digits of the SHA-256 of an identity, for names of files."""
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _write(
-    path: Path,
-    pairs: ItemPairs,
-    margins: np.ndarray | None,
-    sides: tuple[IndexedVectors, IndexedVectors],
-) -> None:
-    """Write pairs with the sentences of both sides into a Parquet file; without margins, their column is left out."""
-    first, second = (side.sentences for side in sides)
-    names = ["first", "second", "cosine", "margin", "first_line", "second_line"]
-    kinds = [pa.string()] * 2 + [pa.float32()] * 2 + [pa.int64()] * 2
-    schema = pa.schema([pa.field(name, kind, nullable=False) for name, kind in zip(names, kinds, strict=True)])
-    if margins is None:
-        schema = schema.remove(names.index("margin"))
-    with replacing(path) as aside, pq.ParquetWriter(aside, schema, compression="zstd") as writer:
-        for start, stop in spans(len(pairs), WRITE_ROWS):
-            some = pairs.take(np.arange(start, stop))
-            columns = {
-                "first": first.take(some.first).cast(pa.string()),
-                "second": second.take(some.second).cast(pa.string()),
-                "cosine": some.cosine.clip(-1, 1),
-                "first_line": first.lines(some.first) + 1,
-                "second_line": second.lines(some.second) + 1,
-            }
-            if margins is not None:
-                columns["margin"] = margins[start:stop]
-            writer.write_table(pa.table(columns, schema=schema))

@@ -94,6 +94,7 @@ class ServeApp:
             Route(EMBEDDINGS, self.embeddings, methods=["POST"]),
             Route("/embed", self.embed, methods=["POST"]),
             Route("/similarity", self.similarity, methods=["POST"]),
+            Route("/same-meaning", self.same_meaning, methods=["POST"]),
             Route(MODELS, self.models),
             Route("/info", self.info),
             Route(HEALTH, self.health),
@@ -203,6 +204,16 @@ class ServeApp:
         sentences = self._sentences(inputs, "source_sentence", cut=cut) + self._sentences(inputs, "sentences", cut=cut)
         vectors = await self._vectors.encode(sentences, normalized=False)
         return _json(np.asarray(self._vectors.encoder.similarity(vectors[:1], vectors[1:]), np.float32)[0])
+
+    async def same_meaning(self, request: Request) -> Response:
+        """Answer whether each pair of sentences means the same, with its probability and the differences."""
+        values = await self._values(request)
+        first, second = self._sentences(values, "first"), self._sentences(values, "second")
+        threshold = values.get("threshold", 0.5)
+        if not isinstance(threshold, int | float) or isinstance(threshold, bool):
+            raise InputError(f"threshold must be a number, was {brief(threshold)}", option="threshold")
+        found = await self._vectors.same_meaning(first, second, threshold)
+        return _json([{"same": each.same, "probability": each.probability, "reasons": each.reasons} for each in found])
 
     async def info(self, request: Request) -> Response:
         """Answer with information about the model and the limits of requests."""

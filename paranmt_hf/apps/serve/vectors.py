@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from paranmt_hf.encoders.static_average import normalize
 from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.hub.repository import locate
+from paranmt_hf.meaning.judgement import Meaning
 from paranmt_hf.util.machine import visible_cores
 from paranmt_hf.util.markers import Count
 from paranmt_hf.util.settings import Settings
@@ -101,6 +103,11 @@ class SentenceVectors:
             vectors = await asyncio.get_running_loop().run_in_executor(self._pool, self._encode, sentences)
         vectors = vectors[:, :dimensions]
         return np.ascontiguousarray(normalize(vectors) if normalized else vectors)
+
+    async def same_meaning(self, first: list[str], second: list[str], threshold: float) -> list[Meaning]:
+        """Decide whether pairs of sentences mean the same, as the method of the encoder does."""
+        judge = partial(self.encoder.same_meaning, first, second, threshold=threshold)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, judge)
 
     def _encode(self, sentences: list[str]) -> np.ndarray:
         return np.asarray(self.encoder.encode(sentences, **self._options), np.float32)
