@@ -358,7 +358,7 @@ def only_from(first: np.ndarray, second: np.ndarray, lexicon: Lexicon) -> bool:
 def other_than(partners: np.ndarray, slots: np.ndarray, other_slots: np.ndarray) -> bool:
     """Whether what is behind `than` in one sentence is not behind `than` in the other one."""
     for place in range(len(partners)):
-        if slots[place] == THAN and partners[place] >= 0 and other_slots[partners[place]] != THAN:
+        if partners[place] >= 0 and (slots[place] == THAN) != (other_slots[partners[place]] == THAN):
             return True
     return False
 
@@ -580,6 +580,18 @@ def differences(
 
 
 @compiled()
+def comes_later(first: np.ndarray, second: np.ndarray, lexicon: Lexicon) -> bool:
+    """Whether the other sentence is to be taken as the first one, so that a pair is judged alike both ways round."""
+    if len(first) != len(second):
+        return len(first) > len(second)
+    for place in range(len(first)):
+        one, other = lexicon.hashes[first[place]], lexicon.hashes[second[place]]
+        if one != other:
+            return one > other
+    return False
+
+
+@compiled()
 def compare_pairs(
     words: np.ndarray, bounds: np.ndarray, left: np.ndarray, right: np.ndarray, lexicon: Lexicon
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -605,6 +617,9 @@ def compare_pairs(
     found = np.full((len(left), KINDS, 2), -1, np.int32)
     for pair in range(len(left)):
         a, b = left[pair], right[pair]
+        turned = comes_later(words[bounds[a] : bounds[a + 1]], words[bounds[b] : bounds[b + 1]], lexicon)
+        if turned:
+            a, b = b, a
         results[pair] = differences(
             words[bounds[a] : bounds[a + 1]],
             words[bounds[b] : bounds[b + 1]],
@@ -615,4 +630,6 @@ def compare_pairs(
             lexicon,
             found[pair],
         )
+        if turned:
+            found[pair] = found[pair, :, ::-1].copy()
     return results, found

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 import yaml
@@ -76,6 +77,7 @@ class Lexicon(NamedTuple):
     stems: np.ndarray  # Number of the stem [word], int32
     bases: np.ndarray  # Number of the stem behind a negative prefix, or before `less` [word], int32; -1 for none
     units: np.ndarray  # Dimension of a unit times 1,000, and its number there [word], int32; -1 for other words
+    hashes: np.ndarray  # Hash of the text [word], int32
     first_nodes: np.ndarray  # Node of the phrases that the word begins [word], int32; -1 if it begins none
     edges: np.ndarray  # Node and next word of each step within a phrase, ascending [edge], int64
     edge_nodes: np.ndarray  # Node after each step [edge], int32
@@ -92,6 +94,7 @@ class Word(NamedTuple):
     stem: int
     base: int
     unit: int
+    hash: int
 
 
 def tokens_of(chunk: str) -> list[str]:
@@ -257,7 +260,7 @@ class Words:
         if unit >= 0:
             flags &= ~NAME
         base = self._kin(value) if kind == MARKER else self._base(spelt)
-        return Word(kind, value, flags, self._stem_number(root), base, unit)
+        return Word(kind, value, flags, self._stem_number(root), base, unit, crc32(word.encode()) >> 1)
 
     @staticmethod
     def _kin(value: int) -> int:
@@ -309,7 +312,7 @@ class Words:
     def lexicon(self) -> Lexicon:
         """Return what is known of all words seen so far."""
         if self._lexicon is None:
-            kinds, values, flags, stems, bases, units = np.array(self._rows, np.int32).T.copy()
+            kinds, values, flags, stems, bases, units, hashes = np.array(self._rows, np.int32).T.copy()
             first_nodes = np.full(len(self.texts), -1, np.int32)
             first_nodes[list(self._first_nodes)] = list(self._first_nodes.values())
             edges = sorted(self._edges.items())
@@ -320,6 +323,7 @@ class Words:
                 stems,
                 bases,
                 units,
+                hashes,
                 first_nodes,
                 np.array([step for step, _ in edges], np.int64),
                 np.array([node for _, node in edges], np.int32),
