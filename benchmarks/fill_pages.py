@@ -40,6 +40,9 @@ DATA = {
     # The folder of this name of https://github.com/MicrosoftTranslator/NTREX
     "NTREX-128": "NTREX-128",
     "senteval": "senteval",
+    "MRPC": "senteval/MRPC",
+    # The sets of tests/meaning
+    "handwritten": str(ROOT / "tests" / "meaning"),
     "SICK": "senteval/SICK",
     "glove.100d.100k.txt.gz": "vectors/glove.100d.100k.txt.gz",
     "machine-translations.parquet": "pairs/machine-translations.parquet",

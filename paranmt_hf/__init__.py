@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from paranmt_hf.search.mine import mine_pairs as mine_pairs
     from paranmt_hf.search.ranked_negatives import HardNegativesConfig as HardNegativesConfig
     from paranmt_hf.search.repeated_texts import DedupConfig as DedupConfig
+    from paranmt_hf.search.text_memory import TextMemory as TextMemory
     from paranmt_hf.sent2vec.config import Sent2VecConfig as Sent2VecConfig
     from paranmt_hf.sent2vec.train import train_sent2vec as train_sent2vec
     from paranmt_hf.supervised.config import SuperviseConfig as SuperviseConfig
@@ -94,6 +95,7 @@ _MODULES = {
     "StsEvaluator": "paranmt_hf.evaluation.evaluator",
     "SupervisedModel": "paranmt_hf.supervised.model",
     "TextInput": "paranmt_hf.corpus.reading.bitext",
+    "TextMemory": "paranmt_hf.search.text_memory",
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
     "average_encoders": "paranmt_hf.training.average",

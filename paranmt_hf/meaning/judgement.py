@@ -60,7 +60,12 @@ def reasons_between(first: Sequence[str], second: Sequence[str], language: str =
     for start in range(0, len(first), PAIRS_AT_ONCE):
         part = slice(start, start + PAIRS_AT_ONCE)
         with _reading:
-            found += _reasons(first[part], second[part], language)
+            try:
+                found += _reasons(first[part], second[part], language)
+            except BaseException:
+                # What an interrupted call has read is incomplete.
+                _readers.cache_clear()
+                raise
     return found
 
 

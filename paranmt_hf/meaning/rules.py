@@ -33,6 +33,7 @@ from paranmt_hf.meaning.words import (
     PASSING,
     QUANTIFIER,
     QUESTION,
+    QUESTIONS,
     REPLACING,
     SAYING,
     SHORT,
@@ -205,6 +206,16 @@ def only_will(modals: int) -> int:
 def is_question(words: np.ndarray, lexicon: Lexicon) -> bool:
     """Whether a sentence begins as a question does, or asks for a way to do something."""
     return len(words) > 0 and (lexicon.flags[words[0]] & ASKS) != 0
+
+
+@compiled()
+def asked_by(words: np.ndarray, lexicon: Lexicon) -> int:
+    """Return the question word of a sentence, such as `where`; -1 if there is none."""
+    # `when` begins a question only before a verb: `when is`.
+    if len(words) > 1 and lexicon.flags[words[0]] & QUESTIONS and lexicon.flags[words[1]] & ASKS:
+        return int(words[0])
+    place = first_of(words, QUESTION, lexicon)
+    return int(words[place]) if place >= 0 else -1
 
 
 @compiled()
@@ -572,10 +583,10 @@ def differences(
     replaced = replaces_number(first, lone, second, other_lone, lexicon)
     if most_alone <= 1 and (replaced or replaces_number(second, other_lone, first, lone, lexicon)):
         result |= NUMBER_REPLACED
-    asked, other_asked = first_of(first, QUESTION, lexicon), first_of(second, QUESTION, lexicon)
-    if asked >= 0 and other_asked >= 0 and first[asked] != second[other_asked] and most_alone <= 2:
+    asked, other_asked = asked_by(first, lexicon), asked_by(second, lexicon)
+    if asked >= 0 and other_asked >= 0 and asked != other_asked and most_alone <= 2:
         result |= 1 << ASKED
-        found[ASKED, 0], found[ASKED, 1] = first[asked], second[other_asked]
+        found[ASKED, 0], found[ASKED, 1] = asked, other_asked
     return result
 
 

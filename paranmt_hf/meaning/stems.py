@@ -30,7 +30,7 @@ def stem(word: str, irregular: Mapping[str, str] | None = None) -> str:
     if not word.isalpha():
         return word
     if len(word) <= 3:
-        return f"{word[:-1]}i" if word.endswith("y") else word
+        return f"{word[:-1]}i" if word.endswith("y") else word.removesuffix("e")
     if word.endswith(("ies", "ied")) and len(word) > 4:
         word = f"{word[:-3]}y"
     elif word.endswith(("sses", "xes", "ches", "shes", "zzes")):

@@ -22,11 +22,12 @@ FUNCTION, CLAUSE, CONJUNCTION, BE, POSSESSIVE, NEGATION, MODAL, QUANTIFIER, BOUN
 MARKER, PRONOUN, NUMBER, MOVABLE, CONTENT = range(12, 17)
 # Flags of words
 GIVING, SAYING, REPLACING, PARTICIPLE, HAS_OPPOSITE, SUBORDINATES, VERSIONED = (1 << bit for bit in range(7))
-CONVERSE, PASSING, CONFIRMS, NEGATIVE, NAME, SHORT, ASKS, DETERMINER, BEFORE_NUMBER = (
-    1 << bit for bit in range(7, 16)
+CONVERSE, PASSING, CONFIRMS, NEGATIVE, NAME, SHORT, ASKS, DETERMINER, BEFORE_NUMBER, QUESTIONS = (
+    1 << bit for bit in range(7, 17)
 )
 # Words of a negation's degree: `not so bad`
 NEGATIVE_PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non", "non-", "mis", "de-", "anti-", "anti", "counter")
+QUESTION_WORDS = ("when", "where", "why", "who")
 MONTHS_AND_VERBS = ("may", "march")
 # Numbers in words and months, with their values; 0 where the value is not compared here.
 NUMBER_WORDS = {
@@ -71,7 +72,7 @@ def class_bits(kind: str) -> dict[str, int]:
 class Lexicon(NamedTuple):
     """What is known of each word, by its number."""
 
-    kinds: np.ndarray  # Kind [word], int8
+    kinds: np.ndarray  # Kind [word], int32
     values: np.ndarray  # Number of the marker, or the classes of the word as bits [word], int32
     flags: np.ndarray  # Flags [word], int32
     stems: np.ndarray  # Number of the stem [word], int32
@@ -95,6 +96,7 @@ class Word(NamedTuple):
     base: int
     unit: int
     hash: int
+    first_node: int = -1
 
 
 def tokens_of(chunk: str) -> list[str]:
@@ -139,13 +141,13 @@ class Words:
     def __post_init__(self) -> None:
         """Learn the expressions of the lists."""
         self.texts: list[str] = []
-        self._rows: list[Word] = []
+        self._new: list[Word] = []  # Words that the table lacks
+        self._table = np.empty((len(Word._fields), 0), np.int32)  # What is known of each word [field, word]
         self._numbers: dict[str, int] = {}
         self._stems: dict[str, int] = {}
         self._edges: dict[int, int] = {}
         self._first_nodes: dict[int, int] = {}
         self._node_words: list[int] = []
-        self._lexicon: Lexicon | None = None
         self._known = dict(self._listed_kinds())
         self._units = dict(self._listed_units())
         self._with_opposite = frozenset(word for word, _ in opposites())
@@ -170,6 +172,15 @@ class Words:
         for phrase in sorted(phrases):
             if " " in phrase:
                 self._add_phrase(phrase)
+        # No word that is learned later begins a phrase.
+        for word, node in self._first_nodes.items():
+            self._new[word] = self._new[word]._replace(first_node=node)
+        edges = sorted(self._edges.items())
+        self._phrases = (
+            np.array([step for step, _ in edges], np.int64),
+            np.array([node for _, node in edges], np.int32),
+            np.array(self._node_words, np.int32),
+        )
 
     @staticmethod
     def _listed_kinds() -> Iterator[tuple[str, tuple[int, int]]]:
@@ -231,8 +242,7 @@ class Words:
         if word not in self._numbers:
             self._numbers[word] = len(self.texts)
             self.texts.append(word)
-            self._rows.append(self._read(word))
-            self._lexicon = None
+            self._new.append(self._read(word))
         return self._numbers[word]
 
     def _read(self, word: str) -> Word:
@@ -252,6 +262,7 @@ class Words:
             NEGATIVE: UNDOES.fullmatch(spelt) is not None,
             NAME: kind == CONTENT and len(spelt) > 2 and spelt.isalpha() and root not in common_stems(),
             ASKS: spelt in lists()["asking"].split(),
+            QUESTIONS: spelt in QUESTION_WORDS,
             DETERMINER: spelt in lists()["determiners"].split(),
             BEFORE_NUMBER: spelt == "up to",
             SHORT: (len(spelt) == 1 and spelt.isalpha()) or spelt.upper() in ROMAN,
@@ -311,23 +322,12 @@ class Words:
 
     def lexicon(self) -> Lexicon:
         """Return what is known of all words seen so far."""
-        if self._lexicon is None:
-            kinds, values, flags, stems, bases, units, hashes = np.array(self._rows, np.int32).T.copy()
-            first_nodes = np.full(len(self.texts), -1, np.int32)
-            first_nodes[list(self._first_nodes)] = list(self._first_nodes.values())
-            edges = sorted(self._edges.items())
-            self._lexicon = Lexicon(
-                kinds.astype(np.int8),
-                values,
-                flags,
-                stems,
-                bases,
-                units,
-                hashes,
-                first_nodes,
-                np.array([step for step, _ in edges], np.int64),
-                np.array([node for _, node in edges], np.int32),
-                np.array(self._node_words, np.int32),
-                self._opposites,
-            )
-        return self._lexicon
+        count = len(self.texts)
+        if count > self._table.shape[1]:
+            grown = np.empty((len(Word._fields), 2 * count), np.int32)
+            grown[:, : self._table.shape[1]] = self._table
+            self._table = grown
+        if self._new:
+            self._table[:, count - len(self._new) : count] = np.array(self._new, np.int32).T
+            self._new.clear()
+        return Lexicon._make([*self._table[:, :count], *self._phrases, self._opposites])

@@ -1,0 +1,55 @@
+"""How fast a `TextMemory` grows: time and memory for texts that are added in batches, and one by one at the end.
+
+    python benchmarks/text_memory.py --text sentences.txt --single 500
+
+One core; the rates are those of processor time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import tempfile
+import time
+from pathlib import Path
+
+from paranmt_hf import TextMemory
+
+STEP = 100_000
+
+
+def main() -> None:
+    """Parse the command line, add the texts, and print a line for each `STEP` of them."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--text", type=Path, required=True, help="a text on each line")
+    parser.add_argument("--single", type=int, default=500, help="number of texts that are added one by one at the end")
+    arguments = parser.parse_args()
+    lines = list(dict.fromkeys(arguments.text.read_text(encoding="utf8").splitlines()))
+    batches, single = lines[: -arguments.single], lines[-arguments.single :]
+    with tempfile.TemporaryDirectory() as folder, TextMemory(folder) as memory:
+        memory.find("a")
+        print("| texts | added | ms per text | file, MB | memory of the process, MB |\n|---:|---:|---:|---:|---:|")
+        for start in range(0, len(batches), STEP):
+            some = batches[start : start + STEP]
+            started = time.process_time()
+            memory.add(some)
+            spent = 1000 * (time.process_time() - started) / len(some)
+            size = sum(path.stat().st_size for path in Path(folder).iterdir()) / 1e6
+            most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+            print(f"| {start + len(some):,} | {len(memory):,} | {spent:.2f} | {size:.0f} | {most:.0f} |", flush=True)
+        for name, call in (("added", memory.add), ("looked for", memory.find)):
+            started = time.process_time()
+            for line in single:
+                call(line)
+            print(f"\n{name} one by one: {1000 * (time.process_time() - started) / len(single):.2f} ms a text")
+    with tempfile.TemporaryDirectory() as folder:
+        with TextMemory(folder) as memory:
+            memory.add(batches[:STEP])
+        started = time.process_time()
+        with TextMemory(folder) as memory:
+            count = len(memory)
+        print(f"\nopened with {count:,} texts: {time.process_time() - started:.1f} s")
+
+
+if __name__ == "__main__":
+    main()
