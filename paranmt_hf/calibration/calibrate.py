@@ -9,21 +9,23 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
+from paranmt_hf.calibration.null_pairs import NullTexts, null_distribution, read_null_texts
 from paranmt_hf.calibration.rated_pairs import PAIRS, RatedPairs, read_rated_pairs
 from paranmt_hf.encoders.calibration import Calibration, CalibrationSettings, encoded_cosines
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.model_folder import copy_model
 from paranmt_hf.encoders.named_encoder import NamedEncoder
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.repository import files_checksum, locate
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.training.publish import rewrite_card
 from paranmt_hf.training.record import CALIBRATION_PICTURE, EncoderResult
 from paranmt_hf.util.files import shown_path
+from paranmt_hf.util.markers import Range
 from paranmt_hf.util.optional import available
 from paranmt_hf.util.records import made_with
 from paranmt_hf.util.run import result_folder, run
@@ -56,9 +58,24 @@ class Calibrated(EncoderResult[Calibration]):
                 f"{shown_path(self.folder)}: {share}",
                 *left_out,
                 f"  calibration error {record.error:.1%} by cross-validation; {cosine}",
+                *_null_lines(record),
                 f"load it: paranmt_hf.load({shown_path(self.folder)!r})",
             ]
         )
+
+
+def _null_lines(record: Calibration) -> list[str]:
+    """Return lines about the null distribution of a calibration, if it has one."""
+    null, data = record.null, record.settings.null
+    if null is None or data is None:
+        return []
+    low, high = null.interval
+    return [
+        f"  cosine {null.threshold:.4f} and above: at most one in {data.rate:,} of {null.pairs:,} pairs of texts of "
+        f"{data.name} (95% interval {low:.4f} to {high:.4f})",
+        f"  the nearest of the other texts is that near for {null.near:,} of {data.drawn:,} texts "
+        f"({null.near / data.drawn:.1%})",
+    ]
 
 
 def calibrate(
@@ -68,6 +85,9 @@ def calibrate(
     ratings: Sequence[str | Path] = (),
     columns: Mapping[str, str] | None = None,
     positive: float = 4.0,
+    null_text: str | Path | None = None,
+    null_column: str | None = None,
+    null_rate: Annotated[int, Range(at_least=100)] = 10_000,
 ) -> Calibrated:
     """Calibrate an encoder: learn from rated pairs how likely two sentences of each cosine are paraphrases.
 
@@ -82,9 +102,15 @@ def calibrate(
             558 pairs of the package in the language of the encoder if left out.
         columns: Columns of files with labels: reference=sentence1,translation=sentence2,label=is_duplicate.
         positive: Where pairs have scores and no labels, the smallest score of a paraphrase.
+        null_text: Sentences of yours in a file of any format (docs/formats.md), or a corpus, for a threshold without
+            ratings: 10,000 of them, drawn at random, are compared with each other.
+        null_column: Column of `null_text`; in a corpus `reference` (default) or `translation`.
+        null_rate: N: the threshold is the cosine that at most one in N pairs of these sentences reaches.
     """
     located = locate(model)
     out = result_folder(out, Calibration, sources=[located.folder])
+    refuse(null_column is not None and null_text is None, "`null_column` needs `null_text`", option="null_column")
+    null = None if null_text is None else read_null_texts(null_text, null_column, null_rate)
     sets = [read_rated_pairs(source, positive, columns) for source in ratings or [_own_pairs(model)]]
     data = [each.stated for each in sets]
     for each in data:
@@ -98,11 +124,11 @@ def calibrate(
             f"give more, or another `positive` than {positive:g} if they have scores",
             option="ratings",
         )
-    settings = CalibrationSettings(files_checksum(located.folder), data, positive)
+    settings = CalibrationSettings(files_checksum(located.folder), data, positive, null.stated if null else None)
 
     def make(work: Path, folder: Path) -> Calibration:
         encoder = load(located)
-        record = fit(settings, sets, encoder)
+        record = fit(settings, sets, encoder, null)
         copy_model(located, folder)
         # The folder may have the picture of an earlier calibration.
         (folder / CALIBRATION_PICTURE).unlink(missing_ok=True)
@@ -128,7 +154,9 @@ def _own_pairs(model: str | Path) -> Path:
     return found
 
 
-def fit(settings: CalibrationSettings, sets: Sequence[RatedPairs], encoder: SentenceEncoder) -> Calibration:
+def fit(
+    settings: CalibrationSettings, sets: Sequence[RatedPairs], encoder: SentenceEncoder, null: NullTexts | None = None
+) -> Calibration:
     """Fit the calibration of an encoder to rated pairs.
 
     The curve is fitted to all pairs. The bins come from ten-fold cross-validation, in which the pairs of a fold share
@@ -138,7 +166,12 @@ def fit(settings: CalibrationSettings, sets: Sequence[RatedPairs], encoder: Sent
         settings: Everything that determines the calibration.
         sets: The rated pairs of each source.
         encoder: The encoder to calibrate.
+        null: Texts for the null distribution; None for none.
     """
+    unrelated = None
+    if null is not None:
+        vectors = np.asarray(encoder.encode(null.texts, normalize_embeddings=True), np.float32)
+        unrelated = null_distribution(vectors, null.stated.rate)
     left = [text for each in sets for text in each.left]
     right = [text for each in sets for text in each.right]
     positive = np.concatenate([each.positive for each in sets])
@@ -158,6 +191,7 @@ def fit(settings: CalibrationSettings, sets: Sequence[RatedPairs], encoder: Sent
         dimension=encoder.get_embedding_dimension(),
         pairs=len(cosines),
         positives=int(positive.sum()),
+        null=unrelated,
         **made_with("numpy", "scikit-learn"),
     )
 

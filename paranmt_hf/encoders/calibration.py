@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from paranmt_hf.encoders.null_distribution import NullData, NullDistribution
 from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.repository import CALIBRATION_FILE, Model, files_checksum
 from paranmt_hf.meaning.judgement import judged
@@ -19,6 +21,12 @@ from paranmt_hf.text.text_lists import list_of_texts
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.records import Record
 from paranmt_hf.util.wording import counted
+
+logger = logging.getLogger(__name__)
+# `probability` reports pairs that are further than this from those of the calibration. Halves of a set are at most 0.1
+# apart, and 200 pairs reach 0.16 by chance once in a thousand times; docs/calibration.md has the errors beyond it.
+FAR = 0.2
+FEW = 200  # With fewer pairs, the distance is not looked at
 
 
 @dataclass(frozen=True)
@@ -48,11 +56,13 @@ class CalibrationSettings:
         encoder: Checksum of the files of the encoder.
         data: The rated pairs, by source.
         positive: The smallest score of a paraphrase, where data have scores and no labels.
+        null: Texts of the null distribution; None if there is none.
     """
 
     encoder: str
     data: list[CalibrationData]
     positive: float
+    null: NullData | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +80,7 @@ class Calibration(Record):
         dimension: Dimension of the sentence vectors.
         pairs: Number of pairs that it was made from.
         positives: Number of paraphrases among them.
+        null: How the cosines of unrelated texts are distributed; None if no such texts were given.
     """
 
     FILE: ClassVar[str] = CALIBRATION_FILE
@@ -83,6 +94,7 @@ class Calibration(Record):
     dimension: int
     pairs: int
     positives: int
+    null: NullDistribution | None = None
 
     @property
     def prior(self) -> float:
@@ -141,6 +153,55 @@ class Calibration(Record):
             option="precision",
         )
 
+    def null_threshold(self, one_in: int | None = None) -> float:
+        """Find the smallest cosine that at most one in N pairs of unrelated texts reaches.
+
+        Args:
+            one_in: N, which the texts of `--null-text` must be enough for; that of `--null-rate` if left out.
+
+        Returns:
+            The cosine. For another N than that of `--null-rate` it is rounded up to one of `null.counts`.
+
+        Raises:
+            InputError: The calibration has no null distribution, or it has too few pairs.
+        """
+        null, data = self.null, self.settings.null
+        if null is None or data is None:
+            raise InputError(
+                "this calibration has no texts of which most are unrelated; `paranmt calibrate --null-text` takes some"
+            )
+        refuse(one_in is not None and one_in < 1, f"one_in must be at least 1, was {one_in}", option="one_in")
+        found = null.cosine_of(one_in or data.rate)
+        if found is None:
+            raise InputError(
+                f"{counted(null.pairs, 'pair')} of texts are too few for a threshold of one in {one_in:,}",
+                option="one_in",
+            )
+        return found
+
+    def distance(self, cosines: np.ndarray, *, prior: float | None = None) -> float:
+        """Compute how differently cosines are distributed from those of the calibration data.
+
+        This is the distance of Kolmogorov and Smirnov: the largest difference of the shares of pairs at or above a
+        cosine, over the cosines of `counts`, whose shares are about 1 % apart.
+
+        Args:
+            cosines: Cosine of each pair [pair].
+            prior: Share of paraphrases among these pairs; None for that of the calibration data, whose paraphrases
+                and other pairs are weighted so that they have this share.
+
+        Returns:
+            The distance, from 0 to 1.
+        """
+        values = np.sort(np.asarray(cosines, np.float64))
+        refuse(values.ndim != 1 or not len(values), "expected the cosines of at least one pair")
+        points, pairs, good = np.array(self.counts).T
+        prior = self.prior if prior is None else prior
+        _odds(prior, "prior")
+        expected = prior * good / self.positives + (1 - prior) * (pairs - good) / (self.pairs - self.positives)
+        found = 1 - np.searchsorted(values, points) / len(values)
+        return float(np.abs(found - expected).max())
+
     def stated(self, prior: float | None = None) -> dict[str, Any]:
         """Return what determines the probabilities, as JSON values for the record of a column of probabilities.
 
@@ -179,6 +240,7 @@ class WithCalibration:
     """Base class of encoders that may be calibrated: adds `calibration`, `probability` and `same_meaning`."""
 
     source: Model | None = None
+    _has_warned = False  # Whether `probability` has reported pairs unlike those of the calibration
 
     @property
     def calibration(self) -> Calibration | None:
@@ -209,6 +271,9 @@ class WithCalibration:
     ) -> Any:  # noqa: ANN401 - a number for two sentences
         """Compute the probability that two sentences are paraphrases, or that of each pair of two lists.
 
+        If the cosines of 200 pairs or more are distributed differently from those of the calibration data, a warning
+        is logged, once for each encoder: these probabilities may be far from right. See `Calibration.distance`.
+
         Each call checks that the weights are those that were loaded, so one call with lists is faster than many calls
         with single sentences.
 
@@ -229,7 +294,21 @@ class WithCalibration:
             return np.zeros(0)
         cosines = encoded_cosines(self, left, right, dimension=calibration.dimension)
         found = calibration.probability(cosines, prior=prior)
+        if len(left) >= FEW and not self._has_warned:
+            self._warn_if_far(calibration, cosines, prior)
         return float(found[0]) if isinstance(first, str) else found
+
+    def _warn_if_far(self, calibration: Calibration, cosines: np.ndarray, prior: float | None) -> None:
+        """Log a warning if cosines [pair] are distributed differently from those of the calibration data."""
+        distance = calibration.distance(cosines, prior=prior)
+        if distance > FAR:
+            self._has_warned = True
+            logger.warning(
+                f"the cosines of these {len(cosines):,} pairs are distributed differently from those of the "
+                f"{calibration.pairs:,} pairs that the encoder was calibrated on (a distance of {distance:.2f}, more "
+                f"than {FAR}), so the probabilities may be far from right; calibrate it on rated pairs like these "
+                "with `paranmt calibrate`, or give their share of paraphrases as `prior`"
+            )
 
     def same_meaning(
         self,

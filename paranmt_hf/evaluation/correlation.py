@@ -57,35 +57,66 @@ def bootstrap_interval(
     Raises:
         InputError: The correlation does not exist, or a side is constant in every resample.
     """
-    x, y = _standardised(left, right)
-    generator = np.random.default_rng(seed)
-    moments = np.stack([x, y, x * x, y * y, x * y], axis=1)
-    rows = max(1, block // len(x))
-    blocks = [_resampled(moments, min(rows, resamples - done), generator) for done in range(0, resamples, rows)]
-    correlations = np.concatenate(blocks)
+    drawn = resampled_correlations([left], right, resamples=resamples, seed=seed, block=block)[0]
+    correlations = drawn[~np.isnan(drawn)]
     if not len(correlations):
-        raise InputError(f"{len(x)} pairs are too few for a bootstrap interval: every resample was constant")
+        raise InputError(f"{len(left)} pairs are too few for a bootstrap interval: every resample was constant")
     low, high = np.quantile(correlations, [0.025, 0.975])
     return float(low), float(high)
 
 
-def _resampled(moments: np.ndarray, resamples: int, generator: np.random.Generator) -> np.ndarray:
-    """Draw resamples, and compute their correlations [resample]; resamples without variance are left out.
+def resampled_correlations(
+    sides: Sequence[Sequence[float] | np.ndarray],
+    gold: Sequence[float] | np.ndarray,
+    *,
+    resamples: int,
+    seed: int | Sequence[int],
+    block: int = 4_000_000,
+) -> np.ndarray:
+    """Compute Pearson's correlations with the gold scores on resamples of the pairs, which all sides share.
 
     Args:
-        moments: x, y, x², y² and xy of each pair [pair, 5], where x and y have variance 1.
+        sides: Values of the pairs [side][pair], such as the similarities of each model.
+        gold: Gold scores of the pairs [pair].
+        resamples: Number of resamples; each draws as many pairs as there are, with replacement.
+        seed: Seed of the drawing.
+        block: About how many drawn pairs are in memory at once, of all resamples together.
+
+    Returns:
+        Correlations [side, resample]; NaN where a side or the gold scores are constant in a resample.
+    """
+    moments: list[np.ndarray] = []
+    for side in sides:
+        x, y = _standardised(side, gold)
+        # The moments of the gold scores stand once, in front.
+        moments += [x, x * x, x * y] if moments else [y, y * y, x, x * x, x * y]
+    generator = np.random.default_rng(seed)
+    rows = max(1, block // len(moments[0]))
+    stacked = np.stack(moments, axis=1)
+    blocks = [_resampled(stacked, min(rows, resamples - done), generator) for done in range(0, resamples, rows)]
+    return np.concatenate(blocks, axis=1)
+
+
+def _resampled(moments: np.ndarray, resamples: int, generator: np.random.Generator) -> np.ndarray:
+    """Draw resamples, and compute their correlations [side, resample]; NaN without variance.
+
+    Args:
+        moments: y and y² of each pair, then x, x² and xy of each side [pair, 2 + 3 * side], where x and y have
+            variance 1.
         resamples: Number of resamples.
         generator: Random numbers.
     """
     pairs = len(moments)
     drawn = generator.integers(pairs, size=(resamples, pairs)) + np.arange(resamples)[:, None] * pairs
     weights = np.bincount(drawn.ravel(), minlength=resamples * pairs).reshape(resamples, pairs)
-    x, y, xx, yy, xy = (weights @ moments / pairs).T
+    means = (weights @ moments / pairs).T
+    y, yy = means[:2]
+    x, xx, xy = means[2:].reshape(-1, 3, resamples).transpose(1, 0, 2)
     x_variance, y_variance = xx - x * x, yy - y * y
     # A smaller variance is rounding, because the variance of all pairs is 1.
     valid = np.minimum(x_variance, y_variance) > 1e-12
-    values = (xy - x * y)[valid] / np.sqrt(x_variance[valid] * y_variance[valid])
-    return np.clip(values, -1, 1)
+    scale = np.sqrt(np.where(valid, x_variance * y_variance, 1))
+    return np.where(valid, np.clip((xy - x * y) / scale, -1, 1), np.nan)
 
 
 def _checked(left: Sequence[float] | np.ndarray, right: Sequence[float] | np.ndarray) -> list[np.ndarray]:

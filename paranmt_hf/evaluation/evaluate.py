@@ -13,6 +13,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.baselines import BaselineName, baseline
 from paranmt_hf.evaluation.correlation import RESAMPLES
 from paranmt_hf.evaluation.finished_tasks import FinishedTasks, folder_of_tasks
+from paranmt_hf.evaluation.paired import paired_table, with_differences
 from paranmt_hf.evaluation.paper_tables import TABLES, PaperTable
 from paranmt_hf.evaluation.results import Evaluation, Results, difference_table
 from paranmt_hf.evaluation.similarities import PairSimilarity
@@ -132,6 +133,9 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate models on sets of sentence pairs with gold similarities.
 
+    Several models are compared with the first one: the summary has the differences with their 95 % intervals, and says
+    which models are not separable from the first.
+
     Args:
         models: Folders or Hub ids of encoders; `small`, `base`, `de`, ... are those of the package. In Python also
             encoders, objects with `similarities(left, right)`, and a mapping of names to models.
@@ -142,7 +146,8 @@ def evaluate(
         averages: How the words of these averages are weighted.
         tables: Tables of the papers that are printed too: paragram (22 sets, arXiv:1511.08198), sent2vec (STS 2014
             and SICK, arXiv:1703.02507).
-        bootstrap: Number of resamples of the pairs for the 95 % interval of each Pearson's r; 0 for no interval.
+        bootstrap: Number of resamples of the pairs for the 95 % interval of each Pearson's r and of each difference to
+            the first model; 0 for no interval.
         speed: Measure how fast encoders are, which cards of published models show.
         stored: Precisions, float16, int8 or int4, in which averaging encoders are evaluated too, with the rows of
             their tables stored in them; cards show what that costs.
@@ -171,6 +176,9 @@ def evaluate(
     shown = [TABLES[name] for name in tables]
     if len(results) > 1 and results[0].tables["Year"]:
         shown.insert(0, difference_table)
+    if len(results) > 1 and bootstrap:
+        results = with_differences(results)
+        shown.append(paired_table)
     return Evaluation(results, tuple(shown))
 
 

@@ -41,6 +41,27 @@ FORMATS = {
 }
 
 
+@dataclass(frozen=True)
+class Difference:
+    """The difference of a model's main score to that of another model, on the same data.
+
+    Attributes:
+        model: Name of the other model.
+        value: The score minus that of the other model.
+        interval: 95 % confidence interval of `value`, by a bootstrap with the same resamples for both models.
+    """
+
+    model: str
+    value: float
+    interval: tuple[float, float]
+
+    @property
+    def is_separable(self) -> bool:
+        """Whether the interval excludes 0."""
+        low, high = self.interval
+        return low > 0 or high < 0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """The scores of a model on a dataset, on a part of it, or on several datasets: a row of a table of results.
@@ -53,6 +74,7 @@ class Row:
         interval: 95 % confidence interval of the main score; None if it was not computed.
         group: Name of the row that summarises this one, such as the year of a dataset; comparisons of models show that
             row instead. None for a row that no other row summarises.
+        difference: Difference to the first of several models; None for the first one, or if it was not computed.
         details: Counts and settings of this row.
     """
 
@@ -61,6 +83,7 @@ class Row:
     items: int | None = None
     interval: tuple[float, float] | None = None
     group: str | None = None
+    difference: Difference | None = None
     details: dict[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, measure: str) -> float:
@@ -89,6 +112,7 @@ class Results:
         speed: How fast the encoder is; None if that was not measured.
         versions: Versions of the libraries that the scores depend on.
         similarities: Similarity of each pair [pair], by the name of the row. They are not part of the JSON.
+        golds: Gold score of each pair [pair], by the name of the row. They are not part of the JSON.
     """
 
     kind: str
@@ -102,6 +126,7 @@ class Results:
     speed: Speed | None = None
     versions: dict[str, str] = field(default_factory=dict)
     similarities: dict[str, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
+    golds: dict[str, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(rows)} {title}" for title, rows in self.tables.items())
@@ -126,7 +151,7 @@ class Results:
 
     def to_json(self) -> dict[str, Any]:
         """Return the results as JSON values."""
-        return as_json({name: value for name, value in vars(self).items() if name != "similarities"})
+        return as_json({name: value for name, value in vars(self).items() if name not in ("similarities", "golds")})
 
     @classmethod
     def from_json(cls, values: Any, where: Path | str) -> Results:  # noqa: ANN401 - parsed JSON

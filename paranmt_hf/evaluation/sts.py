@@ -64,6 +64,7 @@ def evaluate_sts(
         settings={"bootstrap": bootstrap, "seed": seed} if bootstrap else {},
         notes=[*notes(sets), *getattr(encoder, "notes", ()), *_counts(rows)],
         similarities={each.row.name: each.similarities for each in results},
+        golds={each.row.name: each.gold for each in results},
     )
 
 

@@ -61,6 +61,7 @@ def encoder_values(
             "prior": found.prior,
             "error": found.error,
             "data": [data.name for data in found.settings.data],
+            "null": None if found.null is None else {**vars(found.null), **vars(found.settings.null)},
             "picture": CALIBRATION_PICTURE if (folder / CALIBRATION_PICTURE).is_file() else None,
         }
     return {

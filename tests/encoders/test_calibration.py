@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import json
+import logging
 import pickle
 
 import numpy as np
@@ -11,9 +12,11 @@ import pytest
 from paranmt_hf import Calibration, InputError, StaticEncoder, load
 from paranmt_hf.encoders.calibration import CalibrationData, CalibrationSettings
 from paranmt_hf.encoders.model_folder import copy_model
+from paranmt_hf.encoders.null_distribution import NullData, NullDistribution
 from paranmt_hf.evaluation.contrast import wilson_interval
-from paranmt_hf.hub.repository import locate
+from paranmt_hf.hub.repository import ASSETS, locate
 from paranmt_hf.util.records import made_with
+from tests.refused import refused
 
 
 @pytest.fixture
@@ -77,9 +80,62 @@ def test_bound_holds_on_new_pairs():
     assert np.mean(reached) > 0.85
 
 
-def test_written_and_read(calibration, tmp_path):
-    calibration.write(tmp_path)
-    assert Calibration.read(tmp_path) == calibration
+@pytest.fixture
+def with_null(calibration):
+    settings = dataclasses.replace(calibration.settings, null=NullData("t.txt", "", 5000, 1000, 100))
+    counts = [(0.1, 5000), (0.25, 900), (0.3, 100), (0.4, 12)]
+    return dataclasses.replace(
+        calibration, settings=settings, null=NullDistribution(10_000, counts, 0.3, (0.2, 0.4), 7)
+    )
+
+
+def test_written_and_read(calibration, with_null, tmp_path):
+    for each in (calibration, with_null):
+        each.write(tmp_path)
+        assert Calibration.read(tmp_path) == each
+
+
+def test_null_threshold_is_reached_by_at_most_one_in_n(calibration, with_null):
+    assert [with_null.null_threshold(one_in) for one_in in (None, 100, 101, 833, 11, 2)] == [
+        0.3,
+        0.3,
+        0.4,
+        0.4,
+        0.25,
+        0.1,
+    ]
+    for wrong in (834, 0):
+        with refused("one_in"):
+            with_null.null_threshold(wrong)
+    with refused():
+        calibration.null_threshold()
+
+
+def test_distance_by_hand(calibration):
+    # At or above 0.2, 0.6 and 0.8 are 100, 50 and 30 of 100 pairs; and 4, 1 and 1 of these four.
+    assert calibration.distance([0.9, 0.5, 0.4, 0.3]) == pytest.approx(0.25)
+    # Of paraphrases 40, 35 and 29 of 40 are; of others 60, 15 and 1 of 60. Half of each at 0.6: 0.875 / 2 + 0.25 / 2.
+    assert calibration.distance([0.9, 0.5, 0.4, 0.3], prior=0.5) == pytest.approx(0.5625 - 0.25)
+    assert calibration.distance([0.6] * 2 + [0.8] * 3 + [0.3] * 5, prior=0.4) == pytest.approx(0)
+    for wrong in ([], [[0.1, 0.2]]):
+        with refused():
+            calibration.distance(wrong)
+    with refused("prior"):
+        calibration.distance([0.5], prior=1.0)
+
+
+def test_distance_is_nearly_that_of_kolmogorov_and_smirnov():
+    from scipy.stats import ks_2samp
+
+    from paranmt_hf.calibration.calibrate import counts_above
+
+    generator = np.random.default_rng(2)
+    own, other = generator.beta(4, 2, 700), generator.beta(4, 3, 900)
+    counts = counts_above(own, own > 0.5)
+    base = dict(settings=CalibrationSettings("", [], 4.0), knots=[(0.0, 0.5)], error=0.0, dimension=1)
+    found = Calibration(**base, counts=counts, pairs=700, positives=int((own > 0.5).sum()), **made_with())
+    exact = ks_2samp(own, other).statistic
+    assert exact - 0.015 < found.distance(other) <= exact and found.distance(own) == pytest.approx(0)
 
 
 FIRST, SECOND = ["A man plays the guitar.", "It rains.", ""], ["A man is playing a guitar.", "I have a red car.", ""]
@@ -98,6 +154,28 @@ def test_carried_encoders(name):
     for wrong in (("a", ["b"]), (["a"], ["b", "c"])):
         with pytest.raises(InputError):
             static.probability(*wrong)
+
+
+def test_pairs_unlike_those_of_the_calibration_are_reported_once(caplog):
+    caplog.set_level(logging.WARNING)
+    encoder = StaticEncoder.from_pretrained("small")
+    lines = (ASSETS / "calibration" / "pairs.tsv").read_text(encoding="utf8").splitlines()[1:]
+    same, first, second = zip(*(line.split("\t") for line in lines), strict=True)
+    encoder.probability(first, second)
+    # Texts with themselves have a cosine of 1; few pairs are no distribution.
+    encoder.probability(first[:199], first[:199])
+    assert not caplog.records
+    encoder.probability(first[:200], first[:200])
+    encoder.probability(first, first)
+    assert len(caplog.records) == 1
+    # Given their share, paraphrases alone are what was expected.
+    good = [row for row, label in enumerate(same) if label == "1"]
+    other = StaticEncoder.from_pretrained("small")
+    sides = [[side[row] for row in good] for side in (first, second)]
+    other.probability(*sides, prior=0.999)
+    assert len(caplog.records) == 1
+    other.probability(*sides)
+    assert len(caplog.records) == 2
 
 
 @pytest.mark.parametrize("row", [1, -1])
