@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.reading.sentences import SentenceSources
+from paranmt_hf.corpus.reading.splitting import SentenceSplitter
 from paranmt_hf.distillation.config import WORDS, DistillConfig
 from paranmt_hf.distillation.distill_steps import MUCH_TEXT, RATES, DistillSteps
 from paranmt_hf.distillation.likeness import NEIGHBOURS
@@ -42,6 +43,7 @@ def distill(
     text: Names,
     columns: Sequence[str] | None = None,
     translations: Names | None = None,
+    split: bool = False,
     language: str | Sequence[str] | None = None,
     data: Names | None = None,
     config: DistillConfig | None = None,
@@ -69,6 +71,7 @@ def distill(
         columns: Columns of `text`; by default both sides of pairs, else the one column of text.
         translations: Text files that translate `text` line by line; the teacher reads them in its place, so that its
             language may be another (Reimers & Gurevych 2020, arXiv:2004.09813).
+        split: The texts are documents, which are split into sentences by the package sentencex (docs/formats.md).
         language: ISO 639-1 codes of the languages of the text, for the card; `en` if left out, and needed with
             `translations`, or where `text` has a column `translation`.
         data: Pairs for the margin loss, as `paranmt train` takes them.
@@ -93,7 +96,10 @@ def distill(
     sets = sets_of(evaluate) if evaluate is not None else []
     unwanted = sentences_of(exclude) if exclude is not None else set()
     translated = None if translations is None else listed(translations)
-    sentences = PairsAndText(None, SentenceSources(listed(text), columns, translated), unwanted)
+    refuse(split and len(spoken) > 1, "`split` is for text in one language; name one", option="language")
+    splitter = SentenceSplitter(spoken[0]) if split else None
+    sources = SentenceSources(listed(text), columns, translated, splitter=splitter)
+    sentences = PairsAndText(None, sources, unwanted)
     if sentences.translated:
         refuse(not listed(teacher), "name the teacher that reads the translations", option="teacher")
         refuse(language is None, "say which language the text has, such as `language` de", option="language")
@@ -125,9 +131,8 @@ def distill(
     }
     inputs = {"teacher": ", ".join(teacher.name for teacher in teachers), "text": ", ".join(sentences.names)}
     files = {"text": sentences.names, "columns": columns, "translations": translations, "data": data}
-    words = _command(
-        [teacher.name for teacher in teachers], files, spoken if language else [], named, excluded=exclude is not None
-    )
+    flags = [*(["--split"] if split else []), *(["--exclude", "STS"] if exclude is not None else [])]
+    words = _command([teacher.name for teacher in teachers], files, spoken if language else [], named, flags)
 
     def make(work: Path, folder: Path) -> DistillRecord:
         # The sets to evaluate on do not change the encoder, so work for other sets can be continued.
@@ -179,8 +184,7 @@ def _command(
     files: Mapping[str, Names | None],
     spoken: Sequence[str],
     config: DistillConfig,
-    *,
-    excluded: bool,
+    flags: Sequence[str],
 ) -> str:
     """Return the command that made an encoder, for its record, with paths shortened to names.
 
@@ -189,7 +193,7 @@ def _command(
         files: Values of the options that name files or columns, by option; None for one that was not given.
         spoken: Languages of the text, if they were given.
         config: How the encoder is distilled.
-        excluded: Whether sentences of STS sets were left out.
+        flags: Other options, as they are typed.
     """
     words = ["paranmt distill", *map(shell_word, teachers)]
     for option, names in files.items():
@@ -198,9 +202,7 @@ def _command(
     if spoken:
         words += ["--language", *spoken]
     words += map(shell_word, option_words(config))
-    if excluded:
-        words += ["--exclude", "STS"]
-    return " ".join([*words, "--out FOLDER"])
+    return " ".join([*words, *flags, "--out FOLDER"])
 
 
 def _holds_training(work: Path) -> bool:

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.plain_text import PlainText
+from paranmt_hf.corpus.reading.splitting import SentenceSplitter
 from paranmt_hf.corpus.selection.dropped_rows import dropped_file, dropped_lines
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
@@ -30,8 +31,11 @@ class DedupRecord(Record):
     KIND: ClassVar[str] = "texts without repetitions (`paranmt dedup`)"
 
     rows: int  # Number of rows that were read
-    dropped: dict[str, int]  # Number of rows that each method dropped; methods are in the order in which they ran
+    # Number of rows, or of sentences of split documents, that each method dropped, in the order in which they ran
+    dropped: dict[str, int]
     undecodable: int  # Number of rows whose text is not UTF-8; they are all kept
+    sentences: int | None = None  # Number of sentences of split documents; None if they were not split
+    emptied: int = 0  # Number of documents that were dropped because all their sentences were
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,10 +48,13 @@ class Deduplicated(Result[DedupRecord]):
 
     def summary(self) -> str:
         """Say how many rows were kept, and how many each method dropped."""
-        rows, dropped = self.record.rows, self.record.dropped
-        state = "" if self.fresh else " (was made already)"
-        lines = [f"{self.folder}: {rows - sum(dropped.values()):,} of {counted(rows, 'row')}{state}"]
-        lines += dropped_lines(rows, dropped.items())
+        rows, dropped, sentences = self.record.rows, self.record.dropped, self.record.sentences
+        texts = rows if sentences is None else sentences
+        left = f"{texts - sum(dropped.values()):,} of {counted(texts, 'row' if sentences is None else 'sentence')}"
+        if sentences is not None:
+            left += f", in {rows - self.record.emptied:,} of {counted(rows, 'document')}"
+        lines = [f"{self.folder}: {left}{'' if self.fresh else ' (was made already)'}"]
+        lines += dropped_lines(texts, dropped.items())
         if count := self.record.undecodable:
             lines.append(f"{counted(count, 'text')} not in UTF-8: compared with none, and kept")
         return "\n".join(lines)
@@ -58,6 +65,7 @@ def dedup(
     out: str | Path,
     *,
     column: str | None = None,
+    split: bool = False,
     config: DedupConfig | None = None,
     encoder: str | Path | None = None,
     keep_dropped: Annotated[str | Path | None, RunOnly, AlsoWrites] = None,
@@ -73,10 +81,13 @@ def dedup(
             (docs/formats.md); or a folder that `Dataset.save_to_disk` wrote.
         out: The new file, whose name ends as that of `file` does, or the new folder.
         column: Column of the texts, by its name or number, unless it is the only one of text.
+        split: The texts are documents, which are split into sentences by the package sentencex (docs/formats.md), and
+            written without those that repeat an earlier one; a document of which none is left is dropped.
         config: What counts as a repetition.
         encoder: Encoder of `meaning`: folder, Hub id, or file of word vectors; that of this package for the language
             of the texts if left out.
-        keep_dropped: Parquet file for the dropped rows: line, text, method, similarity, and the line they are like.
+        keep_dropped: Parquet file for the dropped rows: line, text, method, similarity, and the line they are like;
+            with `split` for the dropped sentences, with their numbers in their documents.
     """
     table = open_table(file, [] if column is None else [column])
     table.check_writable()
@@ -96,18 +107,26 @@ def dedup(
         kind, out = DedupFileRecord, result_file(out, [suffix] if suffix else [])
     config = config or DedupConfig()
     config = replace(config, by=tuple(method for method in METHODS if method in ("exact", *config.by)))
-    search = Deduplication(table, table.text_column(column), config, NamedEncoder.of(encoder, config.language))
+    column = table.text_column(column)
+    splitter = SentenceSplitter(config.language) if split else None
+    search = Deduplication(table, column, config, NamedEncoder.of(encoder, config.language), splitter)
     dropped = dropped_file(keep_dropped, table.path, out, search.checksum)
 
     def make(work: Path, path: Path) -> DedupRecord:
-        counts, kept = search.run(work, dropped)
-        table.write(path, kept)
+        counts, texts = search.run(work, dropped)
+        kept = texts.of_rows
+        if splitter is not None:
+            # In a row that is another one now, the new text could not be written.
+            search.check_unchanged()
+        table.write(path, kept, None if splitter is None else texts.new_texts(column, splitter))
         search.check_unchanged()
         return kind(
             settings=search.identity,
             rows=len(kept),
             dropped=counts,
             undecodable=search.undecodable,
+            sentences=None if splitter is None else len(texts.kept),
+            emptied=0 if splitter is None else int((~kept).sum()),
             **made_with("numpy", "pyarrow"),
         )
 

@@ -11,10 +11,12 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
-from paranmt_hf.corpus.reading.sentences import open_sentences
+from paranmt_hf.corpus.reading.sentences import SENTENCE, open_sentences
+from paranmt_hf.corpus.reading.splitting import SentenceSplitter
 from paranmt_hf.corpus.release.record import language_of
 from paranmt_hf.encoders.named_encoder import NamedEncoder
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
+from paranmt_hf.hub.languages import check_language
 from paranmt_hf.search.indexed_vectors import (
     IndexConfig,
     IndexedVectors,
@@ -25,6 +27,7 @@ from paranmt_hf.search.indexed_vectors import (
 )
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.text_lists import list_of_texts
+from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.markers import Advanced, Count, Range
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run
@@ -74,7 +77,7 @@ class Hit:
     """A sentence of an index that is similar to a query."""
 
     cosine: float  # Cosine of the sentence and the query, in [-1, 1]
-    line: int  # Line of the corpus, from 1, where the sentence occurs first
+    line: int  # Line of the corpus, from 1, where the sentence occurs first; of a document that was split, its line
     sentence: str
 
 
@@ -89,6 +92,8 @@ class SentenceIndex(Result[IndexRecord]):
         *,
         encoder: str | Path | None = None,
         column: str | None = None,
+        split: bool = False,
+        language: str | None = None,
         config: IndexConfig | None = None,
     ) -> Self:
         """Build an index of the distinct sentences of a corpus.
@@ -97,15 +102,28 @@ class SentenceIndex(Result[IndexRecord]):
             corpus: Text file with one sentence on a line, file with columns (docs/formats.md), or folder of a corpus.
             out: Folder of the index.
             encoder: Folder, Hub id (ID@REVISION for a revision), or file of word vectors; if left out, the encoder of
-                this package for the language of a corpus, and the small one, which is for English, for files.
+                this package for the language.
             column: Column of a file with columns, by its name or number; may be left out if only one has text. For a
                 corpus `reference` (default) or `translation`.
+            split: The texts are documents, which are split into sentences by the package sentencex (docs/formats.md).
+                A hit has the line of its document.
+            language: Language of the texts (ISO 639-1); that of a corpus, else `en`, if left out.
             config: How the sentences are stored and searched.
         """
         out = result_folder(out, IndexRecord, sources=[corpus])
         spoken, config = language_of(corpus), config or IndexConfig()
+        if language is not None:
+            check_language(language)
+        refuse(
+            spoken is not None and language not in (None, spoken),
+            f"{corpus} is a corpus in {spoken}; leave `language` out",
+            option="language",
+        )
+        spoken = language or spoken
         named = NamedEncoder.for_languages(encoder, [] if spoken is None else [spoken])
         source = open_sentences(corpus, column)
+        if split:
+            source.splitters = {SENTENCE: SentenceSplitter(spoken or ENGLISH)}
         settings = IndexSettings(source.identity, named.identity, config)
 
         def make(work: Path, folder: Path) -> IndexRecord:

@@ -16,12 +16,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.reading.normalisation import decode, normalise
 from paranmt_hf.corpus.reading.pairs import plain
+from paranmt_hf.corpus.reading.splitting import SentenceSplitter, split_rows
 from paranmt_hf.corpus.reading.tables import Table
-from paranmt_hf.corpus.selection.dropped_rows import SELECTION
 from paranmt_hf.corpus.selection.minhash import BATCH
 from paranmt_hf.corpus.selection.near_duplicates import FIRST, SIMILARITY, CandidateFiles, NearDuplicateSearch, decide
 from paranmt_hf.encoders.named_encoder import NamedEncoder
@@ -29,6 +28,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.meaning.differences import MEANING_DEFINITION, DifferentDocuments
 from paranmt_hf.meaning.mismatch_columns import DEFINITION
 from paranmt_hf.search.indexed_vectors import SEARCH, SORTED, encoded
+from paranmt_hf.search.kept_texts import KeptTexts, write_dropped
 from paranmt_hf.search.storage import (
     StoredSentences,
     Vectors,
@@ -51,16 +51,6 @@ Method = Literal["exact", "near", "meaning"]
 METHODS: tuple[Method, ...] = ("exact", "near", "meaning")
 # What a method finds: a row that it drops, the earlier row that it is like, and their similarity.
 DROPPED = np.dtype([("row", np.int64), ("like", np.int64), ("score", np.float32)])
-DROPPED_SCHEMA = pa.schema(
-    {
-        "line": pa.int64(),
-        "text": pa.string(),
-        "reason": pa.string(),
-        "score": pa.float32(),
-        "like_line": pa.int64(),
-        "like_text": pa.string(),
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -99,13 +89,29 @@ class Deduplication:
     """A search for texts of a file that repeat an earlier one.
 
     The results of each method are kept in the work folder, and serve later runs with other settings.
+
+    Args:
+        table: The file.
+        column: Name or number of the column of the texts.
+        config: What counts as a repetition.
+        encoder: The encoder of `meaning`.
+        splitter: How the texts of the file are split into the texts that are compared; None if they are not split.
     """
 
-    def __init__(self, table: Table, column: str, config: DedupConfig, encoder: NamedEncoder) -> None:
+    def __init__(
+        self,
+        table: Table,
+        column: str,
+        config: DedupConfig,
+        encoder: NamedEncoder,
+        splitter: SentenceSplitter | None = None,
+    ) -> None:
         self.table, self.column, self.config, self.encoder = table, column, config, encoder
+        self.splitter = splitter
         self.undecodable = 0  # Number of texts that are not UTF-8, known once the texts are stored
         self._input = table.identity
-        identity: dict[str, Any] = {"input": {**self._input, "column": column}, "dedup": asdict(config)}
+        split = {} if splitter is None else {"split": splitter.identity}
+        identity: dict[str, Any] = {"input": {**self._input, "column": column, **split}, "dedup": asdict(config)}
         if "meaning" in config.by:
             encoder.check_language(config.language)
             identity["encoder"] = encoder.identity
@@ -136,7 +142,7 @@ class Deduplication:
                 path=self.table.path,
             )
 
-    def run(self, work: Path, file: Path | None) -> tuple[dict[str, int], np.ndarray]:
+    def run(self, work: Path, file: Path | None) -> tuple[dict[str, int], KeptTexts]:
         """Run all methods, or read the results that they left in the work folder.
 
         Args:
@@ -144,10 +150,11 @@ class Deduplication:
             file: Parquet file for the dropped rows; None to write none.
 
         Returns:
-            Number of rows that each method dropped, and which rows are kept [row], bool.
+            Number of texts that each method dropped, and which texts are kept.
         """
         texts = self._stored(work / "stored")
-        found: dict[Method, np.ndarray] = {}
+        rows_of = texts.lines(np.arange(len(texts)))
+        found: dict[str, np.ndarray] = {}
         # A text without a letter or a digit is like none.
         compared = np.empty(len(texts), bool)
         for start, stop in spans(len(texts), BATCH):
@@ -168,11 +175,11 @@ class Deduplication:
             compared[found[method]["row"]] = False
         if file is not None:
             with replacing(file) as aside:
-                write_dropped(aside, texts, found, self.checksum)
+                write_dropped(aside, texts, rows_of if self.splitter else None, found, self.checksum)
         kept = np.ones(len(texts), bool)
         for rows in found.values():
             kept[rows["row"]] = False
-        return {method: len(rows) for method, rows in found.items()}, kept
+        return {method: len(rows) for method, rows in found.items()}, KeptTexts(rows_of, kept)
 
     def _places(self, work: Path) -> tuple[dict[Method, Path], dict[Method, Path]]:
         """Return the results file and the work folder of each method, by method.
@@ -220,11 +227,14 @@ class Deduplication:
         rows = 0
         for piece in self.table.pieces([self.column]):
             raw = piece.columns[0]
+            numbers = np.arange(rows, rows + len(raw))
+            rows += len(raw)
+            if self.splitter is not None:
+                split = split_rows({self.column: raw}, {self.column: self.splitter})
+                raw, numbers = split.columns[0], numbers[split.documents]
             text = decode(raw)
             self.undecodable += text.null_count - raw.null_count
-            numbers = pa.array(np.arange(rows, rows + len(text)))
-            rows += len(text)
-            yield pa.record_batch([numbers, normalise(text.fill_null(""))], names=["id", "sentence"])
+            yield pa.record_batch([pa.array(numbers), normalise(text.fill_null(""))], names=["id", "sentence"])
 
     def _find(self, method: Method, texts: StoredSentences, rows: np.ndarray, folder: Path) -> np.ndarray:
         """Find the rows, among the given ones, that a method drops.
@@ -350,31 +360,3 @@ def _alike_in_meaning(
 def _checksum(values: object) -> str:
     """Return the SHA-256 of JSON values, in hexadecimal."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
-
-
-def write_dropped(path: Path, texts: StoredSentences, found: dict[Method, np.ndarray], checksum: str) -> None:
-    """Write the dropped rows of all methods into a Parquet file, in the order of the rows.
-
-    Args:
-        path: The file.
-        texts: Texts of all rows.
-        found: Rows that each method dropped, arrays of type `DROPPED`.
-        checksum: Checksum of input and settings, which becomes metadata of the file.
-    """
-    every = np.concatenate(list(found.values()))
-    methods = np.repeat(np.arange(len(found)), [len(rows) for rows in found.values()])
-    names = pa.array(list(found), pa.string())
-    order = np.argsort(every["row"])
-    schema = DROPPED_SCHEMA.with_metadata({SELECTION: checksum.encode()})
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for start, stop in spans(len(every), BATCH):
-            rows = every[order[start:stop]]
-            columns = {
-                "line": pa.array(rows["row"] + 1),
-                "text": texts.take(rows["row"]).cast(pa.string()),
-                "reason": names.take(pa.array(methods[order[start:stop]])),
-                "score": pa.array(rows["score"]),
-                "like_line": pa.array(rows["like"] + 1),
-                "like_text": texts.take(rows["like"]).cast(pa.string()),
-            }
-            writer.write_table(pa.table(columns, schema=schema))

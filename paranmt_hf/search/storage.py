@@ -12,6 +12,7 @@ from typing import IO, Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from paranmt_hf.corpus.reading.readers import DOCUMENT
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.identity import first_equal, hash_texts
 from paranmt_hf.text.tokens import text_bytes
@@ -69,7 +70,8 @@ def write_sentences(batches: Iterable[pa.RecordBatch], folder: Path, *, copies: 
     """Store sentences with their line numbers, and find the items, the sentences that take part in the search.
 
     Args:
-        batches: Batches with the columns `sentence` and `id`, the line number from 0.
+        batches: Batches with the columns `sentence` and `id`, the line number from 0; if there is a column `document`,
+            it has the line number.
         folder: Folder of the files.
         copies: Whether each occurrence of a sentence is an item; otherwise only the first is.
     """
@@ -83,7 +85,8 @@ def write_sentences(batches: Iterable[pa.RecordBatch], folder: Path, *, copies: 
             data, offsets = text_bytes(column)
             files[TEXT].write(data.tobytes())
             files[OFFSETS].write((offsets[1:] + end).tobytes())
-            files[LINES].write(batch["id"].to_numpy().astype(np.int64).tobytes())
+            lines = batch[DOCUMENT if DOCUMENT in batch.schema.names else "id"]
+            files[LINES].write(lines.to_numpy().astype(np.int64).tobytes())
             if not copies:
                 hashes.append(hash_texts(column))
             end += int(offsets[-1])

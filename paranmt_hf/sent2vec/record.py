@@ -53,10 +53,12 @@ class Sent2VecSettings:
     Attributes:
         sent2vec: The settings, resolved.
         data: The identity of each source of text, with checksums.
+        language: Language of the text (ISO 639-1); None if it was not given.
     """
 
     sent2vec: Sent2VecConfig
     data: list[dict[str, Any]]
+    language: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +101,7 @@ def sent2vec_values(training: Sent2VecRecord, folder: Path) -> dict[str, Any]:
         "record": {**training.to_json(), "course": {"targets": training.course.targets}},
         "commands": [_command(training)],
         "datasets": training.datasets,
-        "languages": [],
+        "languages": [training.settings.language] if training.settings.language else [],
         "limits": FAMILIES["sent2vec" if training.ngrams else "word"].limits,
         "mean_loss": training.course.mean,
     }
@@ -111,6 +113,10 @@ def _command(training: Sent2VecRecord) -> str:
     columns = [str(source.get("columns", {}).get("sentence", "")) for source in training.settings.data]
     if columns and all(columns) and set(columns) != {"reference", "translation"}:
         words += ["--columns", *map(shlex.quote, dict.fromkeys(columns))]
+    if any("split" in source for source in training.settings.data):
+        words.append("--split")
+    if training.settings.language:
+        words += ["--language", training.settings.language]
     config = training.settings.sent2vec
     usual = replace(Sent2VecConfig(ngrams=config.ngrams).resolved(), ngrams=1)
     return " ".join([*words, *option_words(config, usual), "--out FOLDER"])

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.reading.sentences import SentenceSources
+from paranmt_hf.corpus.reading.splitting import SentenceSplitter
 from paranmt_hf.errors import InputError, WriteError
+from paranmt_hf.hub.languages import check_language
 from paranmt_hf.sent2vec.config import Sent2VecConfig
 from paranmt_hf.sent2vec.record import Sent2VecRecord, Sent2VecSettings, sent2vec_values
+from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.training.card import write_model_card
 from paranmt_hf.training.record import TRAINING_PICTURE, EncoderResult, History, plot_history
 from paranmt_hf.util.files import listed, shown_path
@@ -61,6 +64,8 @@ def train_sent2vec(
     out: str | Path,
     *,
     columns: Sequence[str] | None = None,
+    split: bool = False,
+    language: str | None = None,
     config: Sent2VecConfig | None = None,
 ) -> TrainedSent2Vec:
     """Train an encoder on sentences: each word is predicted from the average of the rest of its sentence (Sent2Vec).
@@ -73,12 +78,16 @@ def train_sent2vec(
             the Hub.
         out: Folder of the encoder.
         columns: Columns of files, corpora and datasets; by default both sides of pairs, else the one column of text.
+        split: The texts are documents, which are split into sentences by the package sentencex (docs/formats.md).
+        language: Language of the text (ISO 639-1), for `split` and the card; `split` takes `en` if left out.
         config: How it is trained.
     """
     data = listed(data)
     config, out = (config or Sent2VecConfig()).resolved(), result_folder(out, Sent2VecRecord, sources=data)
-    sources = SentenceSources(data, columns)
-    settings = Sent2VecSettings(config, sources.identity)
+    if language is not None:
+        check_language(language)
+    sources = SentenceSources(data, columns, splitter=SentenceSplitter(language or ENGLISH) if split else None)
+    settings = Sent2VecSettings(config, sources.identity, language)
     return run(
         out,
         settings,

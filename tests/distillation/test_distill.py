@@ -321,3 +321,26 @@ def test_few_sentences_are_warned_of(root, tmp_path, caplog):
     found = distill(root / "transformer", out=tmp_path / "out", text=tmp_path / "text.txt", config=config)
     assert found.record.dimension == 5
     assert any(record.levelname == "WARNING" and "5 dimensions" in record.message for record in caplog.records)
+
+
+@pytest.mark.slow
+def test_documents_teach_as_their_sentences_do(root, tmp_path):
+    pytest.importorskip("sentencex")
+    texts = [f"{text.capitalize()}." for text in TEXT[:120]]
+    (tmp_path / "lines.txt").write_text("".join(f"{text}\n" for text in texts))
+    (tmp_path / "documents.txt").write_text("".join(f"{' '.join(texts[n : n + 7])}\n" for n in range(0, 120, 7)))
+    config = DistillConfig(epochs=1)
+    distill(root / "teacher", out=tmp_path / "one", text=tmp_path / "lines.txt", config=config)
+    distill(root / "teacher", out=tmp_path / "two", text=tmp_path / "documents.txt", split=True, config=config)
+    one, two = ({path.name: path.read_bytes() for path in (tmp_path / name).glob("*.saf*")} for name in ("one", "two"))
+    assert one == two and one
+    assert "--text documents.txt --epochs 1 --split" in distill_commands(tmp_path / "two")[0]
+
+
+def test_documents_in_one_language_without_translations(root, tmp_path):
+    pytest.importorskip("sentencex")
+    options = {"text": root / "text.txt", "out": tmp_path / "out", "split": True}
+    with refused("language"):
+        distill(root / "teacher", **options, language=["en", "de"])
+    with refused("split"):
+        distill(root / "teacher", **options, translations=root / "text.txt", language="de")

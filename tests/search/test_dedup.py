@@ -18,7 +18,7 @@ from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.selection.paraphrased_items import unit_vectors
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import OtherSettingsError
-from paranmt_hf.meaning.differences import Differences
+from paranmt_hf.meaning.differences import DifferentDocuments
 from paranmt_hf.text.definitions import words
 
 WORDS = "dog cat man woman runs sleeps plays eats red green small big house street music food".split()
@@ -75,7 +75,7 @@ def oracle(lines, by, jaccard=0.7, cosine=0.95, differing=("meaning",)):
         "meaning": lambda one, two: cosines[one, two] >= cosine,
     }
     texts = pa.array(lines)
-    differ = Differences(lambda places: texts.take(pa.array(places))).between
+    differ = DifferentDocuments(lambda places: texts.take(pa.array(places))).between
 
     def repeats(method, one, two):
         if not alike[method](one, two):

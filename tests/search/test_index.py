@@ -242,3 +242,19 @@ def test_a_folder_that_is_no_release(tmp_path):
         with refused(path=tmp_path) as caught:
             open_sentences(tmp_path, column)
         assert "data holds no train-*.parquet" in str(caught.value)
+
+
+def test_documents(corpus):
+    pytest.importorskip("sentencex")
+    texts = [text.capitalize() for text in sentences(200)]
+    documents = [". ".join(texts[start : start + 5]) + ".\n" for start in range(0, 200, 5)]
+    (corpus / "documents.txt").write_text("".join(documents))
+    options = {"encoder": corpus / "vectors.txt", "split": True}
+    made = SentenceIndex.build(corpus / "documents.txt", corpus / "split", **options, language="de")
+    assert (made.record.lines, made.record.sentences) == (200, len(set(texts)))
+    assert made.record.settings.corpus["split"]["sentence"]["language"] == "de"
+    for hit in made.search(["red sun"], top=6)[0]:
+        # The line of the first document with the sentence.
+        assert hit.line == texts.index(hit.sentence.removesuffix(".")) // 5 + 1
+    with refused("split"):
+        SentenceIndex.build(corpus / "documents.txt", corpus / "thai", **options, language="th")

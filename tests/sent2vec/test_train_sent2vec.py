@@ -266,3 +266,19 @@ def test_the_command_repeats_the_settings(pairs_of_words):
     kept = {name.replace("-", "_"): value for name, value in kept_options(line.split()[1:]).items()}
     given = {entry.name: kept[entry.name] for entry in fields(Sent2VecConfig) if entry.name in kept}
     assert as_json(Sent2VecConfig(**given).resolved()) == as_json(pairs_of_words.record.settings.sent2vec)
+
+
+def test_documents_teach_as_their_sentences_do(tmp_path, lines):
+    pytest.importorskip("sentencex")
+    texts = [f"{line.capitalize()}." for line in lines]
+    (tmp_path / "lines.txt").write_text("".join(f"{text}\n" for text in texts))
+    (tmp_path / "documents.txt").write_text("".join(f"{' '.join(texts[n : n + 7])}\n" for n in range(0, 300, 7)))
+    train_sent2vec(tmp_path / "lines.txt", tmp_path / "one", config=config())
+    split = train_sent2vec(tmp_path / "documents.txt", tmp_path / "two", split=True, language="de", config=config())
+    weights = [files(tmp_path / name)["model.safetensors"] for name in ("one", "two")]
+    assert weights[0] == weights[1]
+    assert split.record.settings.data[0]["split"]["sentence"]["language"] == split.record.settings.language == "de"
+    card = (tmp_path / "two" / "README.md").read_text()
+    assert "train-sent2vec documents.txt --split --language de" in card and "language:\n- de" in card
+    with refused("split"):
+        train_sent2vec(tmp_path / "documents.txt", tmp_path / "three", split=True, language="lo")

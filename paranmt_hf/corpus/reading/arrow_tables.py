@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table, file_identity
+from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, NewTexts, Piece, Table, file_identity
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import existing
 from paranmt_hf.util.parquet import open_parquet, read_schema, without_views
@@ -128,6 +128,25 @@ class ArrowTable(Table):
             yield Piece(found, f"{self.path}, row (from 0) ", rows)
             rows += batch.num_rows
 
+    def with_new_texts(self, batch: pa.RecordBatch, first: int, new: NewTexts) -> pa.RecordBatch:
+        """Return rows of the file with new texts in a column; the schema stays.
+
+        Args:
+            batch: The rows, with all columns.
+            first: Number of the first row, from 0.
+            new: The new texts.
+        """
+        rows = np.flatnonzero(new.changed[first : first + batch.num_rows])
+        if not rows.size:
+            return batch
+        column = self.names[self.position(new.column)]
+        texts = read_column(batch, column, str(self.path), may_be_number=False).to_pylist()
+        for row in rows.tolist():
+            texts[row] = new.text(first + row, texts[row].decode()).encode()
+        steps = find_column(batch.schema, column, str(self.path))
+        replaced = _replaced(batch.to_struct_array(), steps, pa.array(texts, pa.binary()))
+        return pa.RecordBatch.from_arrays(replaced.flatten(), schema=batch.schema)
+
 
 def rebatch(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
     """Regroup batches so that all but the last have exactly `rows` rows, and none is empty."""
@@ -178,6 +197,19 @@ def label_names(schema: pa.Schema, column: str) -> list[str] | None:
     return feature.get("names") if isinstance(feature, dict) else None
 
 
+def _replaced(column: pa.Array, steps: Sequence[str], texts: pa.Array) -> pa.Array:
+    """Return a column, or a struct of columns, with the texts in the column to which the names `steps` lead."""
+    if not steps:
+        kind = column.type
+        return texts.cast(kind.value_type).cast(kind) if pa.types.is_dictionary(kind) else texts.cast(kind)
+    fields = list(column.type)
+    index = column.type.get_field_index(steps[0])
+    children = [column.field(position) for position in range(len(fields))]
+    children[index] = _replaced(children[index], steps[1:], texts)
+    mask = column.is_null() if column.null_count else None
+    return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
+
+
 class ParquetTable(ArrowTable):
     """A Parquet file."""
 
@@ -198,12 +230,14 @@ class ParquetTable(ArrowTable):
         with open_parquet(self.path) as file:
             yield from file.iter_batches(BLOCK_ROWS, columns=columns)
 
-    def write(self, out: Path, kept: np.ndarray) -> None:
+    def write(self, out: Path, kept: np.ndarray, new: NewTexts | None = None) -> None:
         done = 0
         with open_parquet(self.path) as file:
             schema = without_views(file.schema_arrow.empty_table()).schema
             with pq.ParquetWriter(out, schema, compression="zstd") as writer:
                 for batch in file.iter_batches(BLOCK_ROWS):
+                    if new is not None:
+                        batch = self.with_new_texts(batch, done, new)
                     rows = without_views(pa.Table.from_batches([batch]))
                     writer.write_table(rows.filter(pa.array(kept[done : done + len(batch)])))
                     done += len(batch)
@@ -251,8 +285,28 @@ class SavedDataset(ArrowTable):
         for table in load_saved(self.path).with_format("arrow").iter(BLOCK_ROWS):
             yield from table.combine_chunks().to_batches()
 
-    def write(self, out: Path, kept: np.ndarray) -> None:
-        load_saved(self.path).select(np.flatnonzero(kept)).save_to_disk(str(out))
+    def write(self, out: Path, kept: np.ndarray, new: NewTexts | None = None) -> None:
+        dataset = load_saved(self.path)
+        aside = out.with_name(f"{out.name}.arrow")
+        if new is not None:
+
+            def changed(table: pa.Table, rows: Sequence[int]) -> pa.Table:
+                (batch,) = table.combine_chunks().to_batches()
+                return pa.Table.from_batches([self.with_new_texts(batch, rows[0], new)])
+
+            # The results of `map` would otherwise be kept in the folder that is read.
+            mapped = dataset.with_format("arrow").map(
+                changed,
+                with_indices=True,
+                batched=True,
+                batch_size=BLOCK_ROWS,
+                features=dataset.features,
+                cache_file_name=str(aside),
+                load_from_cache_file=False,
+            )
+            dataset = mapped.with_format(dataset.format["type"])
+        dataset.select(np.flatnonzero(kept)).save_to_disk(str(out))
+        aside.unlink(missing_ok=True)
 
 
 def is_saved_dataset(path: Path) -> bool:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import pyarrow as pa
 
@@ -17,11 +17,13 @@ from paranmt_hf.corpus.reading.language_tables import LanguageTable, plain_code
 from paranmt_hf.corpus.reading.pair_columns import check_names
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.readers import LineFiles, Reader, TableFiles
+from paranmt_hf.corpus.reading.splitting import SentenceSplitter
 from paranmt_hf.corpus.reading.tables import Piece, Table, file_identity
 from paranmt_hf.corpus.reading.wmt import WmtSgmlTable
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.client import split_revision
 from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.util.markers import Advanced
 from paranmt_hf.util.settings import Settings
 
 
@@ -37,12 +39,17 @@ class TextInput(Settings):
             CONFIG and SPLIT (default: train) may be left out.
         columns: Columns of `data` by their names or numbers from 1, such as source=cs,reference=en,origin=3; for TMX,
             XLIFF, PO and XML of WMT their names are languages.
+        split: The texts are documents, which are split into sentences by the package sentencex (docs/formats.md). A
+            document and its translation need equally many sentences, else they are dropped and counted.
+        source_language: Language of the documents of the foreign side (ISO 639-1), for `split`.
     """
 
     source: Path | None = None
     reference: Path | None = None
     data: tuple[str, ...] | None = None
     columns: Mapping[str, str] | None = None
+    split: bool = False
+    source_language: Annotated[str | None, Advanced] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -54,21 +61,42 @@ class TextInput(Settings):
         if (self.reference is None) == (self.data is None) or (self.data and self.source):
             raise InputError("give the text once: `reference`, with `source` if it is a bitext, or `data`")
         if self.columns and not self.data:
-            raise InputError("`columns` is for `data`; `source` and `reference` have one sentence on a line")
+            raise InputError("`columns` is for `data`; `source` and `reference` have one text on a line")
+        refuse(
+            self.source_language is not None and not self.split,
+            "`source_language` is for `split`; leave it out",
+            option="source_language",
+        )
 
     def open(self, language: str = ENGLISH) -> Reader:
         """Open the text.
 
         Args:
-            language: Language of `reference` (ISO 639-1), by which it is found in files whose columns are languages.
+            language: Language of `reference` (ISO 639-1), by which it is found in files whose columns are languages,
+                and by which documents are split.
 
         Returns:
             A reader with the columns `source` and `reference`, or `reference` alone, and `origin` if the user names
-            it.
+            it; if documents are split, also `document`.
 
         Raises:
             InputError: If a file is missing, or the user must say which columns are read.
         """
+        reader = self._opened(language)
+        if self.split:
+            splitters = {"reference": SentenceSplitter(language)}
+            if "source" in reader.columns:
+                refuse(
+                    self.source_language is None,
+                    "`split` of a bitext needs the language of the foreign side, such as `source_language` de",
+                    option="source_language",
+                )
+                splitters["source"] = SentenceSplitter(str(self.source_language))
+            reader.splitters = splitters
+        return reader
+
+    def _opened(self, language: str) -> Reader:
+        """Open the text as it is in the files; see `open`."""
         if self.data is None:
             given = {"source": self.source, "reference": self.reference}
             sides = {name: path.expanduser() for name, path in given.items() if path is not None}

@@ -10,7 +10,7 @@ import csv
 import io
 import re
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from paranmt_hf.corpus.reading.heading import Heading, read_heading
 from paranmt_hf.corpus.reading.lines import MAX_LINE_BYTES, first_bytes, read_blocks, write_rows
-from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table
+from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, NewTexts, Piece, Table
 from paranmt_hf.errors import InputError
 
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
@@ -101,10 +101,23 @@ class CommaSeparated(Table):
             yield Piece([pa.array(column, pa.binary()) for column in fields], f"{self.path}, row ", first)
             first += len(rows)
 
-    def write(self, out: Path, kept: np.ndarray) -> None:
+    def write(self, out: Path, kept: np.ndarray, new: NewTexts | None = None) -> None:
         rows = ("".join(record.raw).encode(BYTES) for record in self._rows())
         names = next(rows) if self.names else b""
-        write_rows(self.path, out, rows, kept, names=names)
+        write_rows(self.path, out, rows, kept, names=names, change=self.changing(new))
+
+    def with_text(self, row: bytes, position: int, change: Callable[[str], str]) -> bytes:
+        raw = row.decode("utf8", "surrogateescape")
+        (fields,) = _parsed((_prepared(line, self.form) for line in io.StringIO(raw, newline="\n")), self.form)
+        start, end = _span(raw, position, self.form)
+        text = change(fields[position])
+        if self.form.escaped:
+            text = text.replace("\\", "\\\\")
+        # Without its first sentence, a text that had no quotes around it may begin with one.
+        if raw[start : start + 1] == '"' or text.startswith('"'):
+            doubled = text.replace('"', '\\"' if self.form.escaped else '""')
+            text = f'"{doubled}"'
+        return (raw[:start] + text + raw[end:]).encode("utf8", "surrogateescape")
 
     def _rows(self) -> Iterator[SeparatedRow]:
         """Read the rows, and reject one with a wrong number of fields; a blank line has no fields."""
@@ -147,8 +160,13 @@ def _reader(path: Path, form: Form, raw: list[str] | None = None) -> Iterator[li
     Raises:
         csv.Error: If a row is not in this form.
     """
+    return _parsed(_lines(path, form, raw), form)
+
+
+def _parsed(lines: Iterable[str], form: Form) -> Iterator[list[str]]:
+    """Parse lines that `_prepared` returned into the fields of each row; raises `csv.Error` as `_reader` does."""
     csv.field_size_limit(MAX_LINE_BYTES)
-    reader = csv.reader(_lines(path, form, raw), delimiter=form.separator, strict=True)
+    reader = csv.reader(lines, delimiter=form.separator, strict=True)
     if not form.escaped:
         return reader
     return ([field.replace(ESCAPED_QUOTE, '"') for field in fields] for fields in reader)
@@ -164,8 +182,29 @@ def _lines(path: Path, form: Form, raw: list[str] | None) -> Iterator[str]:
         for line in lines:
             if raw is not None:
                 raw.append(line)
-            # A backslash before another backslash is dropped; any other is text.
-            yield ESCAPE.sub(lambda found: ESCAPED_QUOTE if found[1] == '"' else "\\", line) if form.escaped else line
+            yield _prepared(line, form)
+
+
+def _prepared(line: str, form: Form) -> str:
+    """Return a line for `csv`, with `ESCAPED_QUOTE` for each escaped quote."""
+    # A backslash before another backslash is dropped; any other is text.
+    return ESCAPE.sub(lambda found: ESCAPED_QUOTE if found[1] == '"' else "\\", line) if form.escaped else line
+
+
+def _span(raw: str, position: int, form: Form) -> tuple[int, int]:
+    """Return where a field of a row begins and ends, with the quotes around it.
+
+    Args:
+        raw: The row as it is in the file.
+        position: Index of the field.
+        form: How the fields are written.
+    """
+    inside = r'(?:\\.|""|[^"\\])*' if form.escaped else r'(?:""|[^"])*'
+    separator = re.escape(form.separator)
+    field = re.compile(rf'(?:"{inside}"|[^{separator}\r\n]*)(?:{separator}|\r?\n|\Z)', re.DOTALL)
+    found = [match.span() for match in islice(field.finditer(raw), position + 1)]
+    start, end = found[position]
+    return start, start + len(raw[start:end].rstrip(form.separator + "\r\n"))
 
 
 def find_form(path: Path) -> Form:

@@ -7,7 +7,7 @@ import json
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.json
 
 from paranmt_hf.corpus.reading.lines import read_blocks, unpacked, write_lines
-from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table
+from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, NewTexts, Piece, Table
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.packed import find_packing
 
@@ -26,6 +26,7 @@ EXACT = 1 << 53  # Whole numbers up to this one are exact in double precision
 Object = dict[str, Any]
 Steps = tuple[str, ...]  # The keys that lead to a value inside nested objects
 _OPENING, _COMMA = re.compile(r"\ufeff?\s*\[\s*(?=\S)"), re.compile(r"\s*,\s*(?=\S)")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 class JsonRow(NamedTuple):
@@ -102,6 +103,19 @@ class JsonObjects(Table):
         """
         return [self._column(rows, steps, is_number=is_number) for steps, is_number in wanted]
 
+    def with_text(self, row: bytes, position: int, change: Callable[[str], str]) -> bytes:
+        raw, steps = row.decode("utf8", "surrogateescape"), self.columns[position]
+        old = value_of(json.loads(raw), steps)
+        new = change(as_utf8(str(old)).decode())
+        for found in _STRING.finditer(raw):
+            if json.loads(found[0]) != old:
+                continue
+            # Other columns may hold the same text. Everything but the text is written as it was, numbers too.
+            changed = raw[: found.start()] + json.dumps(new, ensure_ascii=found[0].isascii()) + raw[found.end() :]
+            if value_of(json.loads(changed), steps) == new:
+                return _bytes(changed)
+        return row
+
     def _column(self, rows: Sequence[JsonRow], steps: Steps, *, is_number: bool) -> pa.Array:
         """Return the values [row] of one column; see `values`."""
         expected, kinds = ("a number", (str, int, float)) if is_number else ("text", (str,))
@@ -164,8 +178,8 @@ class JsonLines(JsonObjects):
         for number, line in enumerate(block.split(b"\n")[:-1], first):
             yield _parse(line, self.path, f":{number}")
 
-    def write(self, out: Path, kept: np.ndarray) -> None:
-        write_lines(self.path, out, kept)
+    def write(self, out: Path, kept: np.ndarray, new: NewTexts | None = None) -> None:
+        write_lines(self.path, out, kept, change=self.changing(new))
 
 
 class JsonArray(JsonObjects):
@@ -182,8 +196,8 @@ class JsonArray(JsonObjects):
         for line, _, _, values in self._elements():
             yield JsonRow(f":{line}", values)
 
-    def write(self, out: Path, kept: np.ndarray) -> None:
-        packing = find_packing(self.path)
+    def write(self, out: Path, kept: np.ndarray, new: NewTexts | None = None) -> None:
+        packing, change = find_packing(self.path), self.changing(new)
         opening, separator, written = "[", ",", 0
         with out.open("wb") if packing is None else packing.create(out) as file:
             for index, (_, before, raw, _) in enumerate(self._elements()):
@@ -193,7 +207,8 @@ class JsonArray(JsonObjects):
                 if index == 1:
                     separator = before
                 if kept[index]:
-                    file.write(_bytes(separator + raw if written else raw))
+                    element = _bytes(raw) if change is None else change(index, _bytes(raw))
+                    file.write(_bytes(separator) + element if written else element)
                     written += 1
             file.write(b"\n]\n" if "\n" in opening else b"]\n")
 

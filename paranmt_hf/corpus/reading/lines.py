@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -102,7 +102,15 @@ def split_lines(block: bytes) -> pa.Array:
     return pc.split_pattern(pa.array([block[:-1]], pa.binary()), b"\n").flatten()
 
 
-def write_rows(source: Path, out: Path, rows: Iterable[bytes], kept: np.ndarray, *, names: bytes = b"") -> None:
+def write_rows(
+    source: Path,
+    out: Path,
+    rows: Iterable[bytes],
+    kept: np.ndarray,
+    *,
+    names: bytes = b"",
+    change: Callable[[int, bytes], bytes] | None = None,
+) -> None:
     """Write some rows of a file into a new file, packed as `source` is.
 
     Args:
@@ -111,16 +119,24 @@ def write_rows(source: Path, out: Path, rows: Iterable[bytes], kept: np.ndarray,
         rows: The rows as bytes, with their ends.
         kept: Booleans [row] that say which rows are written.
         names: Line with the names of the columns, which is written first; empty if there is none.
+        change: Returns what is written, given the number of a row, from 0, and the row; None for the row as it is.
     """
     packing, is_kept = find_packing(source), iter(kept.tolist())
     with out.open("wb") if packing is None else packing.create(out) as file:
         file.write(names)
-        for row in rows:
+        for number, row in enumerate(rows):
             if next(is_kept, False):
-                file.write(row)
+                file.write(row if change is None else change(number, row))
 
 
-def write_lines(source: Path, out: Path, kept: np.ndarray, *, names: bool = False) -> None:
+def write_lines(
+    source: Path,
+    out: Path,
+    kept: np.ndarray,
+    *,
+    names: bool = False,
+    change: Callable[[int, bytes], bytes] | None = None,
+) -> None:
     """Write some lines of a file into a new file, packed as `source` is.
 
     Args:
@@ -128,6 +144,7 @@ def write_lines(source: Path, out: Path, kept: np.ndarray, *, names: bool = Fals
         out: The new file.
         kept: Booleans [line] that say which lines are written.
         names: Whether the first line has names of columns; it is written too, and does not count as a line.
+        change: Returns what is written, as in `write_rows`.
     """
     lines = (line + b"\n" for block in read_blocks(source) for line in block.split(b"\n")[:-1])
-    write_rows(source, out, lines, kept, names=next(lines) if names else b"")
+    write_rows(source, out, lines, kept, names=next(lines) if names else b"", change=change)

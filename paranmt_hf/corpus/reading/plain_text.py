@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from paranmt_hf.corpus.reading.lines import read_blocks, split_lines, write_lines
-from paranmt_hf.corpus.reading.tables import Piece, Table
+from paranmt_hf.corpus.reading.tables import NewTexts, Piece, Table
 
 TEXT = "text"
 
@@ -35,5 +35,8 @@ class PlainText(Table):
             yield Piece([lines] * len(columns), f"{self.path}:", first)
             first += len(lines)
 
-    def write(self, out: Path, kept: np.ndarray) -> None:
-        write_lines(self.path, out, kept)
+    def write(self, out: Path, kept: np.ndarray, new: NewTexts | None = None) -> None:
+        write_lines(self.path, out, kept, change=self.changing(new))
+
+    def with_text(self, row: bytes, position: int, change: Callable[[str], str]) -> bytes:
+        return change(row[:-1].decode()).encode() + b"\n"

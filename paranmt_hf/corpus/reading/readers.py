@@ -23,10 +23,13 @@ from paranmt_hf.corpus.reading.labels import LABEL, Wanted, check_label_names, p
 from paranmt_hf.corpus.reading.lines import read_blocks, split_lines
 from paranmt_hf.corpus.reading.normalisation import decode, normalise, read_numbers
 from paranmt_hf.corpus.reading.plain_text import PlainText
+from paranmt_hf.corpus.reading.splitting import SentenceSplitter, split_rows
 from paranmt_hf.corpus.reading.tables import Piece, Table, file_identity
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.wording import counted
 
+DOCUMENT = "document"  # Name of the column that says which document a sentence is from
+UNEQUAL = "documents with unequal numbers of sentences"  # Why a pair of documents is dropped
 MAX_CHARACTERS = 1000  # Rows with longer texts are dropped by default, because these are no sentences
 
 
@@ -66,6 +69,7 @@ class Reader(ABC):
     Attributes:
         label: Description of the source, for errors.
         columns: Names of the columns that are read.
+        splitters: For each column of documents how these are split; each sentence becomes a row. None by default.
 
     Args:
         columns: Names of the columns.
@@ -87,6 +91,7 @@ class Reader(ABC):
         wanted: Wanted = "any",
     ) -> None:
         self.columns, self.wanted = tuple(columns), wanted
+        self.splitters: Mapping[str, SentenceSplitter] = {}
         self.numbers, self.optional, self.max_characters = frozenset(numbers), frozenset(optional), max_characters
 
     def batches(self, report: Report, *, rows: int = 10_000) -> Iterator[pa.RecordBatch]:
@@ -98,7 +103,8 @@ class Reader(ABC):
 
         Yields:
             `id` (int64), the index of the row in the input, dropped rows counted; then the columns: text as string,
-            numbers as float32, labels as int32.
+            numbers as float32, labels as int32. If documents are split, `id` counts sentences, and the last column is
+            `document` (int64), the index of the document in the input.
 
         Raises:
             InputError: If there are no rows at all, or a number or label is wrong.
@@ -110,7 +116,8 @@ class Reader(ABC):
         """Everything that determines the rows, as JSON values without local folders; files are hashed at each call."""
         settings = {"numbers": sorted(self.numbers), "optional": sorted(self.optional)}
         labels = {"wanted": self.wanted} if LABEL in self.columns else {}
-        return {**self.source(), **settings, **labels, "max_characters": self.max_characters}
+        split = {"split": {name: one.identity for name, one in self.splitters.items()}} if self.splitters else {}
+        return {**self.source(), **settings, **labels, **split, "max_characters": self.max_characters}
 
     @abstractmethod
     def source(self) -> dict[str, object]:
@@ -122,9 +129,16 @@ class Reader(ABC):
 
     def _kept(self, report: Report) -> Iterator[pa.RecordBatch]:
         """Read the usable rows, in batches of any size, and count the others in the report."""
-        first = 0
+        first = documents = 0
         for piece in self.pieces():
+            added, unequal = {}, {}
+            if self.splitters:
+                split = split_rows(dict(zip(self.columns, piece.columns, strict=True)), self.splitters)
+                added, unequal = {DOCUMENT: pa.array(split.documents + documents)}, {UNEQUAL: split.unequal}
+                documents += len(piece.columns[0])
+                piece = piece._replace(columns=split.columns)
             columns, wrong = self._checked(piece)
+            wrong = unequal | wrong
             rows = len(columns[0])
             good = np.ones(rows, bool)
             for reason, mask in wrong.items():
@@ -134,7 +148,8 @@ class Reader(ABC):
             report.read += rows
             report.kept += int(np.count_nonzero(good))
             ids = pa.array(np.arange(first, first + rows))
-            yield pa.record_batch([ids, *columns], names=["id", *self.columns]).filter(pa.array(good))
+            batch = pa.record_batch([ids, *columns, *added.values()], names=["id", *self.columns, *added])
+            yield batch.filter(pa.array(good))
             first += rows
         if not first:
             raise InputError(f"expected rows, but there are none in {self.label}")

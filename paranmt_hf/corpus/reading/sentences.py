@@ -15,9 +15,10 @@ from paranmt_hf.corpus.reading.hub_dataset import HubDataset, is_on_hub
 from paranmt_hf.corpus.reading.normalisation import decode, normalise
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.readers import LineFiles, Reader, Report, TableFiles
+from paranmt_hf.corpus.reading.splitting import SentenceSplitter
 from paranmt_hf.corpus.release.release import checked_files, fetch_release
 from paranmt_hf.corpus.release.schema import SIDES
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.client import split_revision
 from paranmt_hf.util.files import check_regular, source_name
 from paranmt_hf.util.wording import counted
@@ -69,9 +70,11 @@ class SentenceSources:
         translations: For each source a text file that translates it line by line. In files with columns, translations
             are the column `translation` next to `sentence`.
         option: Name of the option for the columns, in errors; None if there is none.
+        splitter: How the texts are split, which are documents; None if they are sentences.
 
     Raises:
-        InputError: If a source or column does not exist, or the user must name a column.
+        InputError: If a source or column does not exist, or the user must name a column, or documents have
+            translations.
     """
 
     def __init__(
@@ -81,6 +84,7 @@ class SentenceSources:
         translations: Sequence[str | Path] | None = None,
         *,
         option: str | None = "columns",
+        splitter: SentenceSplitter | None = None,
     ) -> None:
         columns = columns or None
         if not sources:
@@ -114,6 +118,15 @@ class SentenceSources:
                 self._readers += _of_path(Path(source).expanduser(), columns, option)
         if columns and all(isinstance(reader, LineFiles) for reader in self._readers):
             raise InputError("`columns` is for files with columns, corpora and datasets", option="columns")
+        if splitter is not None:
+            refuse(
+                self.translated,
+                "`split` is for text without translations, whose sentences would no longer belong together; split and "
+                "align both with another program, and write one sentence on a line",
+                option="split",
+            )
+            for reader in self._readers:
+                reader.splitters = {SENTENCE: splitter}
 
     @property
     def identity(self) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from paranmt_hf.corpus.reading.comma_separated import CommaSeparated, Form, read_separated
 from paranmt_hf.corpus.reading.heading import Heading, is_number, read_heading
 from paranmt_hf.corpus.reading.lines import HEAD_BYTES, read_blocks, split_lines, write_lines
-from paranmt_hf.corpus.reading.tables import Piece, Table
+from paranmt_hf.corpus.reading.tables import NewTexts, Piece, Table
 from paranmt_hf.errors import InputError
 
 QUOTED_TABS = Form("\t")
@@ -72,8 +72,14 @@ class TabSeparated(Table):
             yield Piece(self._fields(rows, wanted, first + names), f"{self.path}:", first + names)
             first += len(lines)
 
-    def write(self, out: Path, kept: np.ndarray) -> None:
-        write_lines(self.path, out, kept, names=bool(self.names))
+    def write(self, out: Path, kept: np.ndarray, new: NewTexts | None = None) -> None:
+        write_lines(self.path, out, kept, names=bool(self.names), change=self.changing(new))
+
+    def with_text(self, row: bytes, position: int, change: Callable[[str], str]) -> bytes:
+        line = row.removesuffix(b"\n").removesuffix(b"\r")
+        fields = line.split(b"\t")
+        fields[position] = change(fields[position].decode()).encode()
+        return b"\t".join(fields) + row[len(line) :]
 
     def _fields(self, lines: pa.Array, wanted: Sequence[int], first: int) -> list[pa.Array]:
         """Split lines into fields.

@@ -7,7 +7,8 @@ they are in the file; `readers.py` decodes and normalises them and drops unusabl
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -40,6 +41,26 @@ class Piece(NamedTuple):
     where: str
     first: int
     path: Path | None = None
+
+
+# Returns the new text of a row, given its number, from 0, and the text that it has.
+ChangeText = Callable[[int, str], str]
+# Returns a row with a new text, given its number, from 0, and its bytes with the end of the line.
+ChangeRow = Callable[[int, bytes], bytes]
+
+
+class NewTexts(NamedTuple):
+    """New texts in a column.
+
+    Attributes:
+        column: Name or number of the column.
+        changed: Booleans [row] that mark the rows with a new text.
+        text: Returns the new text of such a row.
+    """
+
+    column: str
+    changed: np.ndarray
+    text: ChangeText
 
 
 def refuse_row(
@@ -191,14 +212,36 @@ class Table(ABC):
                 path=self.path,
             )
 
-    def write(self, out: Path, kept: np.ndarray) -> None:
-        """Write some rows into a new file of the same format, each exactly as it was.
+    def write(self, out: Path, kept: np.ndarray, new: NewTexts | None = None) -> None:
+        """Write some rows into a new file of the same format, each exactly as it was but for new texts.
 
         Args:
             out: The new file.
             kept: Booleans [row] that say which rows are written.
+            new: New texts in a column; None for none.
         """
         raise NotImplementedError
+
+    def with_text(self, row: bytes, position: int, change: Callable[[str], str]) -> bytes:
+        """Return a row of a format of lines with another text in one column.
+
+        Args:
+            row: The row, with the end of the line.
+            position: Index of the column.
+            change: Returns the new text, given the text that the column has.
+        """
+        raise NotImplementedError
+
+    def changing(self, new: NewTexts | None) -> ChangeRow | None:
+        """Return a function that writes new texts into rows of a format of lines; None if there are none."""
+        if new is None:
+            return None
+        position = self.position(new.column)
+
+        def change(number: int, row: bytes) -> bytes:
+            return self.with_text(row, position, partial(new.text, number)) if new.changed[number] else row
+
+        return change
 
 
 def text_rows(table: Table, columns: Sequence[str], numbers: Sequence[str] = ()) -> Iterator[tuple[str, list[str]]]:

@@ -96,6 +96,13 @@ COLUMNS = (
         command="paranmt import --columns",
     ),
     Column(
+        "document",
+        pa.int64(),
+        "line number, from 0, of the document that the sentence is from; `id` counts the sentences of all documents",
+        optional=True,
+        command="paranmt build --split",
+    ),
+    Column(
         "ppdb_score",
         pa.float32(),
         "a score that PPDB gives the pair",
