@@ -8,10 +8,12 @@ One core; the rates are those of processor time.
 from __future__ import annotations
 
 import argparse
-import resource
 import tempfile
 import time
+from itertools import islice
 from pathlib import Path
+
+import psutil
 
 from paranmt_hf import TextMemory
 
@@ -23,31 +25,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--text", type=Path, required=True, help="a text on each line")
     parser.add_argument("--single", type=int, default=500, help="number of texts that are added one by one at the end")
+    parser.add_argument("--threshold", type=float, default=0.5, help="1 adds nearly all texts")
     arguments = parser.parse_args()
-    lines = list(dict.fromkeys(arguments.text.read_text(encoding="utf8").splitlines()))
-    batches, single = lines[: -arguments.single], lines[-arguments.single :]
-    with tempfile.TemporaryDirectory() as folder, TextMemory(folder) as memory:
+    with tempfile.TemporaryDirectory() as folder, TextMemory(folder, threshold=arguments.threshold) as memory:
         memory.find("a")
         print("| texts | added | ms per text | file, MB | memory of the process, MB |\n|---:|---:|---:|---:|---:|")
-        for start in range(0, len(batches), STEP):
-            some = batches[start : start + STEP]
-            started = time.process_time()
-            memory.add(some)
-            spent = 1000 * (time.process_time() - started) / len(some)
-            size = sum(path.stat().st_size for path in Path(folder).iterdir()) / 1e6
-            most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-            print(f"| {start + len(some):,} | {len(memory):,} | {spent:.2f} | {size:.0f} | {most:.0f} |", flush=True)
+        read = 0
+        with arguments.text.open(encoding="utf8") as file:
+            single = [line.rstrip("\n") for line in islice(file, arguments.single)]
+            while some := [line.rstrip("\n") for line in islice(file, STEP)]:
+                started = time.process_time()
+                memory.add(some)
+                spent = 1000 * (time.process_time() - started) / len(some)
+                size = sum(path.stat().st_size for path in Path(folder).iterdir()) / 1e6
+                most = psutil.Process().memory_info().rss / 1e6
+                read += len(some)
+                print(f"| {read:,} | {len(memory):,} | {spent:.2f} | {size:.0f} | {most:.0f} |", flush=True)
         for name, call in (("added", memory.add), ("looked for", memory.find)):
             started = time.process_time()
             for line in single:
                 call(line)
             print(f"\n{name} one by one: {1000 * (time.process_time() - started) / len(single):.2f} ms a text")
-    with tempfile.TemporaryDirectory() as folder:
-        with TextMemory(folder) as memory:
-            memory.add(batches[:STEP])
+        memory.close()
         started = time.process_time()
-        with TextMemory(folder) as memory:
-            count = len(memory)
+        with TextMemory(folder) as opened:
+            count = len(opened)
         print(f"\nopened with {count:,} texts: {time.process_time() - started:.1f} s")
 
 

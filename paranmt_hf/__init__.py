@@ -50,12 +50,12 @@ if TYPE_CHECKING:
     from paranmt_hf.paraphrase.paraphraser import Paraphraser as Paraphraser
     from paranmt_hf.paraphrase.train import train_paraphraser as train_paraphraser
     from paranmt_hf.search.dedup import dedup as dedup
+    from paranmt_hf.search.dedup_config import DedupConfig as DedupConfig
     from paranmt_hf.search.hard_negatives import hard_negatives as hard_negatives
     from paranmt_hf.search.index import SentenceIndex as SentenceIndex
     from paranmt_hf.search.mine import MineConfig as MineConfig
     from paranmt_hf.search.mine import mine_pairs as mine_pairs
     from paranmt_hf.search.ranked_negatives import HardNegativesConfig as HardNegativesConfig
-    from paranmt_hf.search.repeated_texts import DedupConfig as DedupConfig
     from paranmt_hf.search.text_memory import TextMemory as TextMemory
     from paranmt_hf.sent2vec.config import Sent2VecConfig as Sent2VecConfig
     from paranmt_hf.sent2vec.train import train_sent2vec as train_sent2vec
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 # The module of each public name. It is imported when the name is first used, so that importing the package is fast.
 _MODULES = {
     "Calibration": "paranmt_hf.encoders.calibration",
-    "DedupConfig": "paranmt_hf.search.repeated_texts",
+    "DedupConfig": "paranmt_hf.search.dedup_config",
     "DistillConfig": "paranmt_hf.distillation.config",
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",

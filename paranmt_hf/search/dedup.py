@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -9,10 +10,12 @@ from typing import Annotated, ClassVar
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.splitting import SentenceSplitter
+from paranmt_hf.corpus.reading.tables import Table
 from paranmt_hf.corpus.selection.dropped_rows import dropped_file, dropped_lines
 from paranmt_hf.encoders.named_encoder import NamedEncoder
-from paranmt_hf.errors import InputError
-from paranmt_hf.search.repeated_texts import METHODS, DedupConfig, Deduplication
+from paranmt_hf.errors import InputError, refuse
+from paranmt_hf.search.dedup_config import METHODS, DedupConfig
+from paranmt_hf.search.repeated_texts import Deduplication
 from paranmt_hf.search.storage import WRITTEN
 from paranmt_hf.util.files import result_file
 from paranmt_hf.util.markers import AlsoWrites, RunOnly
@@ -35,6 +38,7 @@ class DedupRecord(Record):
     dropped: dict[str, int]
     undecodable: int  # Number of rows whose text is not UTF-8; they are all kept
     sentences: int | None = None  # Number of sentences of split documents; None if they were not split
+    leaked: int = 0  # Number of dropped texts that repeat one of the other files
     emptied: int = 0  # Number of documents that were dropped because all their sentences were
 
 
@@ -55,9 +59,22 @@ class Deduplicated(Result[DedupRecord]):
             left += f", in {rows - self.record.emptied:,} of {counted(rows, 'document')}"
         lines = [f"{self.folder}: {left}{'' if self.fresh else ' (was made already)'}"]
         lines += dropped_lines(texts, dropped.items())
+        if count := self.record.leaked:
+            lines.append(f"  {count:,} of them repeat a text of the other files")
         if count := self.record.undecodable:
             lines.append(f"{counted(count, 'text')} not in UTF-8: compared with none, and kept")
         return "\n".join(lines)
+
+
+def text_columns(table: Table, column: str | None, second_column: str | None) -> list[str]:
+    """Return the columns of the texts of a file: one, or two for pairs; a text file has one."""
+    if isinstance(table, PlainText) and second_column is None:
+        return [table.text_column(None)]
+    columns = [table.text_column(column)]
+    if second_column is not None:
+        columns.append(table.text_column(second_column, "second_column"))
+        refuse(columns[0] == columns[1], "`second_column` is `column`; name another one", option="second_column")
+    return columns
 
 
 def dedup(
@@ -65,6 +82,8 @@ def dedup(
     out: str | Path,
     *,
     column: str | None = None,
+    second_column: str | None = None,
+    against: Sequence[str | Path] = (),
     split: bool = False,
     config: DedupConfig | None = None,
     encoder: str | Path | None = None,
@@ -81,6 +100,9 @@ def dedup(
             (docs/formats.md); or a folder that `Dataset.save_to_disk` wrote.
         out: The new file, whose name ends as that of `file` does, or the new folder.
         column: Column of the texts, by its name or number, unless it is the only one of text.
+        second_column: Column of the second texts, if rows are pairs; pairs whose sides have changed places are alike.
+        against: Files with the same columns, such as other splits of the data: texts that repeat one of theirs are
+            dropped, too.
         split: The texts are documents, which are split into sentences by the package sentencex (docs/formats.md), and
             written without those that repeat an earlier one; a document of which none is left is dropped.
         config: What counts as a repetition.
@@ -89,7 +111,8 @@ def dedup(
         keep_dropped: Parquet file for the dropped rows: line, text, method, similarity, and the line they are like;
             with `split` for the dropped sentences, with their numbers in their documents.
     """
-    table = open_table(file, [] if column is None else [column])
+    named = [name for name in (column, second_column) if name is not None]
+    table = open_table(file, named)
     table.check_writable()
     is_text = isinstance(table, PlainText)
     if is_text and column is not None:
@@ -107,9 +130,24 @@ def dedup(
         kind, out = DedupFileRecord, result_file(out, [suffix] if suffix else [])
     config = config or DedupConfig()
     config = replace(config, by=tuple(method for method in METHODS if method in ("exact", *config.by)))
-    column = table.text_column(column)
+    columns = text_columns(table, column, second_column)
+    refuse(
+        split and second_column is not None,
+        "documents have one column of text; leave `second_column` out",
+        option="second_column",
+    )
+    others = []
+    for path in against:
+        other = open_table(path, named)
+        refuse(
+            other.path.resolve() == table.path.resolve(),
+            f"{path} is the file itself",
+            option="against",
+            path=other.path,
+        )
+        others.append((other, text_columns(other, column, second_column)))
     splitter = SentenceSplitter(config.language) if split else None
-    search = Deduplication(table, column, config, NamedEncoder.of(encoder, config.language), splitter)
+    search = Deduplication(table, columns, config, NamedEncoder.of(encoder, config.language), splitter, others)
     dropped = dropped_file(keep_dropped, table.path, out, search.checksum)
 
     def make(work: Path, path: Path) -> DedupRecord:
@@ -118,13 +156,14 @@ def dedup(
         if splitter is not None:
             # In a row that is another one now, the new text could not be written.
             search.check_unchanged()
-        table.write(path, kept, None if splitter is None else texts.new_texts(column, splitter))
+        table.write(path, kept, None if splitter is None else texts.new_texts(columns[0], splitter))
         search.check_unchanged()
         return kind(
             settings=search.identity,
             rows=len(kept),
             dropped=counts,
             undecodable=search.undecodable,
+            leaked=search.leaked,
             sentences=None if splitter is None else len(texts.kept),
             emptied=0 if splitter is None else int((~kept).sum()),
             **made_with("numpy", "pyarrow"),

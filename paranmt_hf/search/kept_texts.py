@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -74,40 +75,54 @@ def first_texts(rows: np.ndarray) -> np.ndarray:
 
 
 def write_dropped(
-    path: Path, texts: StoredSentences, documents: np.ndarray | None, found: Mapping[str, np.ndarray], checksum: str
+    path: Path,
+    texts: StoredSentences,
+    is_split: bool,
+    found: Mapping[str, np.ndarray],
+    checksum: str,
+    others: Sequence[str],
+    bounds: Sequence[int],
 ) -> None:
     """Write the dropped texts of all methods into a Parquet file, in their order.
 
     Args:
         path: The file.
-        texts: All texts.
-        documents: Index of the document that each text is a sentence of [text], int64; None if the texts are rows.
+        texts: All texts, those of the other files first.
+        is_split: Whether the texts are sentences of documents.
         found: Texts that each method dropped, arrays of type `DROPPED`.
         checksum: Checksum of input and settings, which becomes metadata of the file.
+        others: Names of the other files, with which the texts were compared.
+        bounds: Bounds of each file among the texts [file + 1].
     """
     every = np.concatenate(list(found.values()))
     methods = np.repeat(np.arange(len(found)), [len(rows) for rows in found.values()])
     names = pa.array(list(found), pa.string())
     order = np.argsort(every["row"])
     schema = DROPPED_SCHEMA.with_metadata({SELECTION: checksum.encode()})
-    if documents is not None:
-        first = first_texts(documents)
+    lines_of = texts.lines(np.arange(len(texts)))
+    if others:
+        schema = schema.append(pa.field("like_file", pa.string()))
+    if is_split:
+        parts = [start + first_texts(lines_of[start:stop]) for start, stop in pairwise(bounds)]
+        # The first sentence of the document of each sentence
+        first = np.repeat(np.concatenate(parts), np.diff(np.append(np.concatenate(parts), len(texts))))
         for name in SENTENCE_NUMBERS:
             schema = schema.append(pa.field(name, pa.int64()))
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for start, stop in spans(len(every), BATCH):
             rows = every[order[start:stop]]
             columns = {
-                "line": pa.array(rows["row"] + 1),
+                "line": pa.array(lines_of[rows["row"]] + 1),
                 "text": texts.take(rows["row"]).cast(pa.string()),
                 "reason": names.take(pa.array(methods[order[start:stop]])),
                 "score": pa.array(rows["score"]),
-                "like_line": pa.array(rows["like"] + 1),
+                "like_line": pa.array(lines_of[rows["like"]] + 1),
                 "like_text": texts.take(rows["like"]).cast(pa.string()),
             }
-            if documents is not None:
-                lines = {"row": documents[rows["row"]], "like": documents[rows["like"]]}
-                columns |= {"line": pa.array(lines["row"] + 1), "like_line": pa.array(lines["like"] + 1)}
-                for name, side in zip(SENTENCE_NUMBERS, lines, strict=True):
-                    columns[name] = pa.array(rows[side] - first[lines[side]] + 1)
+            if others:
+                files = pa.array([*others, None], pa.string())
+                columns["like_file"] = files.take(pa.array(np.searchsorted(bounds, rows["like"], side="right") - 1))
+            if is_split:
+                for name, side in zip(SENTENCE_NUMBERS, ("row", "like"), strict=True):
+                    columns[name] = pa.array(rows[side] - first[rows[side]] + 1)
             writer.write_table(pa.table(columns, schema=schema))

@@ -6,12 +6,12 @@ import hashlib
 import json
 import math
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,12 +22,13 @@ from paranmt_hf.corpus.reading.pairs import plain
 from paranmt_hf.corpus.reading.splitting import SentenceSplitter, split_rows
 from paranmt_hf.corpus.reading.tables import Table
 from paranmt_hf.corpus.selection.minhash import BATCH
-from paranmt_hf.corpus.selection.near_duplicates import FIRST, SIMILARITY, CandidateFiles, NearDuplicateSearch, decide
+from paranmt_hf.corpus.selection.near_duplicates import FIRST, CandidateFiles, NearDuplicateSearch, decide
 from paranmt_hf.encoders.named_encoder import NamedEncoder
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import refuse
 from paranmt_hf.meaning.differences import MEANING_DEFINITION, DifferentDocuments
 from paranmt_hf.meaning.mismatch_columns import DEFINITION
-from paranmt_hf.search.indexed_vectors import SEARCH, SORTED, encoded
+from paranmt_hf.search.dedup_config import DedupConfig, Method
+from paranmt_hf.search.indexed_vectors import SORTED, encoded
 from paranmt_hf.search.kept_texts import KeptTexts, write_dropped
 from paranmt_hf.search.storage import (
     StoredSentences,
@@ -40,45 +41,12 @@ from paranmt_hf.search.storage import (
 )
 from paranmt_hf.text.identity import first_equal, hash_texts
 from paranmt_hf.text.protocols import Encoder
-from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import replacing, write_bytes
-from paranmt_hf.util.markers import Advanced, Count, Range
 from paranmt_hf.util.progress import QUIET_SECONDS, Progress
 from paranmt_hf.util.records import as_json
-from paranmt_hf.util.settings import Settings
 
-Method = Literal["exact", "near", "meaning"]
-METHODS: tuple[Method, ...] = ("exact", "near", "meaning")
 # What a method finds: a row that it drops, the earlier row that it is like, and their similarity.
 DROPPED = np.dtype([("row", np.int64), ("like", np.int64), ("score", np.float32)])
-
-
-@dataclass(frozen=True)
-class DedupConfig(Settings):
-    """What counts as a repetition.
-
-    Attributes:
-        by: Methods, which run in this order: `exact` finds the same letters and digits, case aside, and always runs;
-            `near` finds much the same pairs of neighbouring words; `meaning` finds much the same vector of an encoder.
-        similarity: Smallest Jaccard similarity of two texts' sets of word bigrams, for `near`.
-        cosine: Smallest cosine of two texts, for `meaning`.
-        same_meaning: Drop only texts that mean the same: keep those that differ in a number, a negation, a name, an
-            opposite, the order of words and so on (docs/meaning.md). By default `near` drops them, and `meaning` keeps
-            them.
-        language: Language of the texts, as an ISO 639-1 code; it decides how words are cut, and which
-            encoder of this package is used.
-        lists: Number of lists of the inverted index of `meaning`; 1 compares each text with all others. By default 1
-            for few texts, else the square root of their number.
-        probes: Number of lists that each text is compared with, for `meaning`.
-    """
-
-    by: tuple[Method, ...] = ("exact", "near")
-    similarity: Annotated[float, Range(above=0, at_most=1)] = SIMILARITY
-    cosine: Annotated[float, Range(above=0, at_most=1)] = 0.95
-    same_meaning: bool | None = None
-    language: Annotated[str, Advanced] = ENGLISH
-    lists: Annotated[Count | None, SEARCH, Advanced] = None
-    probes: Annotated[Count, SEARCH, Advanced] = 8
 
 
 # Returns the texts with some numbers; texts are numbered from 0, without those that earlier methods dropped.
@@ -92,26 +60,36 @@ class Deduplication:
 
     Args:
         table: The file.
-        column: Name or number of the column of the texts.
+        columns: Name or number of the column of the texts, or of the columns of pairs, whose sides may change places.
         config: What counts as a repetition.
         encoder: The encoder of `meaning`.
         splitter: How the texts of the file are split into the texts that are compared; None if they are not split.
+        against: Other files with their columns; texts that repeat one of theirs are dropped.
     """
 
     def __init__(
         self,
         table: Table,
-        column: str,
+        columns: Sequence[str],
         config: DedupConfig,
         encoder: NamedEncoder,
         splitter: SentenceSplitter | None = None,
+        against: Sequence[tuple[Table, list[str]]] = (),
     ) -> None:
-        self.table, self.column, self.config, self.encoder = table, column, config, encoder
+        self.table, self.columns, self.config, self.encoder = table, list(columns), config, encoder
         self.splitter = splitter
-        self.undecodable = 0  # Number of texts that are not UTF-8, known once the texts are stored
-        self._input = table.identity
+        # The texts of all files are compared, those of the others first, which are never dropped.
+        self._sources = [*against, (table, self.columns)]
+        # Known once `run` has run:
+        self.undecodable = 0  # Number of texts that are not UTF-8
+        self.leaked = 0  # Number of dropped texts that repeat one of the other files
+        self._inputs = [{**source.identity, "columns": named} for source, named in self._sources]
         split = {} if splitter is None else {"split": splitter.identity}
-        identity: dict[str, Any] = {"input": {**self._input, "column": column, **split}, "dedup": asdict(config)}
+        others = {"against": self._inputs[:-1]} if against else {}
+        identity: dict[str, Any] = {
+            "input": {**self._inputs[-1], **split, **others},
+            "dedup": asdict(config),
+        }
         if "meaning" in config.by:
             encoder.check_language(config.language)
             identity["encoder"] = encoder.identity
@@ -135,11 +113,12 @@ class Deduplication:
 
     def check_unchanged(self) -> None:
         """Raise `InputError` if the file was changed since it was opened, because its rows would be mixed up."""
-        if self.table.identity != self._input:
-            raise InputError(
-                f"{self.table.path} has changed since this command began to read it; nothing was written: run the "
+        for (source, named), identity in zip(self._sources, self._inputs, strict=True):
+            refuse(
+                {**source.identity, "columns": named} != identity,
+                f"{source.path} has changed since this command began to read it; nothing was written: run the "
                 "command again when the file is complete",
-                path=self.table.path,
+                path=source.path,
             )
 
     def run(self, work: Path, file: Path | None) -> tuple[dict[str, int], KeptTexts]:
@@ -152,8 +131,8 @@ class Deduplication:
         Returns:
             Number of texts that each method dropped, and which texts are kept.
         """
-        texts = self._stored(work / "stored")
-        rows_of = texts.lines(np.arange(len(texts)))
+        texts, bounds = self._stored(work / "stored")
+        fixed, self.leaked = bounds[-2], 0
         found: dict[str, np.ndarray] = {}
         # A text without a letter or a digit is like none.
         compared = np.empty(len(texts), bool)
@@ -167,19 +146,22 @@ class Deduplication:
         for method, path in paths.items():
             if not path.exists():
                 folders[method].mkdir(exist_ok=True)
-                repeats = self._find(method, texts, np.flatnonzero(compared), folders[method])
+                repeats = self._find(method, texts, np.flatnonzero(compared), fixed, folders[method])
                 with replacing(path) as aside, aside.open("wb") as opened:
                     np.save(opened, repeats, allow_pickle=False)
             shutil.rmtree(folders[method], ignore_errors=True)
             found[method] = np.load(path, allow_pickle=False)
             compared[found[method]["row"]] = False
         if file is not None:
+            names = [str(source.path) for source, _ in self._sources[:-1]]
             with replacing(file) as aside:
-                write_dropped(aside, texts, rows_of if self.splitter else None, found, self.checksum)
+                write_dropped(aside, texts, self.splitter is not None, found, self.checksum, names, bounds)
         kept = np.ones(len(texts), bool)
         for rows in found.values():
             kept[rows["row"]] = False
-        return {method: len(rows) for method, rows in found.items()}, KeptTexts(rows_of, kept)
+            self.leaked += int((rows["like"] < fixed).sum())
+        own = KeptTexts(texts.lines(np.arange(fixed, len(texts))), kept[fixed:])
+        return {method: len(rows) for method, rows in found.items()}, own
 
     def _places(self, work: Path) -> tuple[dict[Method, Path], dict[Method, Path]]:
         """Return the results file and the work folder of each method, by method.
@@ -209,46 +191,65 @@ class Deduplication:
             settings |= {"mismatches": [DEFINITION, MEANING_DEFINITION], "language": config.language}
         return settings
 
-    def _stored(self, folder: Path) -> StoredSentences:
-        """Store all texts of the file in a folder for random access, unless an earlier run did, and open them."""
+    def _stored(self, folder: Path) -> tuple[StoredSentences, list[int]]:
+        """Store the texts of all files in a folder for random access, unless an earlier run did, and open them.
+
+        Returns:
+            The texts, and the bounds of each file among them [file + 1].
+        """
         complete = folder / "complete"
         if not complete.exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
-            write_sentences(self._texts(), folder, copies=True)
+            bounds = [0]
+            write_sentences(self._texts(bounds), folder, copies=True)
             self.check_unchanged()
-            write_bytes(complete, str(self.undecodable).encode())
-        self.undecodable = int(complete.read_bytes())
-        return StoredSentences(folder)
+            write_bytes(complete, json.dumps({"undecodable": self.undecodable, "bounds": bounds}).encode())
+        counted = json.loads(complete.read_bytes())
+        self.undecodable = counted["undecodable"]
+        return StoredSentences(folder), counted["bounds"]
 
-    def _texts(self) -> Iterator[pa.RecordBatch]:
-        """Read the texts of all rows in normal form, with row numbers; a missing or undecodable text becomes empty."""
+    def _texts(self, bounds: list[int]) -> Iterator[pa.RecordBatch]:
+        """Read the texts of all rows in normal form, with row numbers; a missing or undecodable text becomes empty.
+
+        Args:
+            bounds: Receives the number of texts up to the end of each file.
+        """
         self.undecodable = 0
-        rows = 0
-        for piece in self.table.pieces([self.column]):
-            raw = piece.columns[0]
-            numbers = np.arange(rows, rows + len(raw))
-            rows += len(raw)
-            if self.splitter is not None:
-                split = split_rows({self.column: raw}, {self.column: self.splitter})
-                raw, numbers = split.columns[0], numbers[split.documents]
-            text = decode(raw)
-            self.undecodable += text.null_count - raw.null_count
-            yield pa.record_batch([pa.array(numbers), normalise(text.fill_null(""))], names=["id", "sentence"])
+        for source, named in self._sources:
+            rows = count = 0
+            for piece in source.pieces(named):
+                raw = piece.columns
+                numbers = np.arange(rows, rows + len(raw[0]))
+                rows += len(raw[0])
+                if self.splitter is not None:
+                    split = split_rows({named[0]: raw[0]}, {named[0]: self.splitter})
+                    raw, numbers = split.columns, numbers[split.documents]
+                texts = [decode(column) for column in raw]
+                if source is self.table:
+                    self.undecodable += sum(text.null_count for text in texts) - sum(
+                        column.null_count for column in raw
+                    )
+                sides = [normalise(text.fill_null("")) for text in texts]
+                count += len(numbers)
+                yield pa.record_batch([pa.array(numbers), joined(sides)], names=["id", "sentence"])
+            bounds.append(bounds[-1] + count)
 
-    def _find(self, method: Method, texts: StoredSentences, rows: np.ndarray, folder: Path) -> np.ndarray:
+    def _find(self, method: Method, texts: StoredSentences, rows: np.ndarray, fixed: int, folder: Path) -> np.ndarray:
         """Find the rows, among the given ones, that a method drops.
 
         Args:
             method: The method.
             texts: Texts of all rows.
             rows: Rows that are compared, ascending.
+            fixed: Number of texts, the first ones, that are never dropped.
             folder: Work folder of the method.
 
         Returns:
             The dropped rows with the rows that they are like, an array of type `DROPPED`.
         """
         config, count = self.config, len(rows)
+        kept = int(np.searchsorted(rows, fixed))
 
         def read(places: np.ndarray) -> pa.Array:
             return texts.take(rows[places]).cast(pa.string())
@@ -257,10 +258,12 @@ class Deduplication:
         if method == "exact" or not count:
             repeats, scores = _exact(read, count)
         elif method == "near":
-            repeats, scores = _near(read, count, config, differences, folder)
+            repeats, scores = _near(read, count, config, differences, kept, folder)
         else:
-            repeats, scores = _alike_in_meaning(read, count, config, differences, folder, self._loaded)
+            repeats, scores = _alike_in_meaning(read, count, config, differences, kept, folder, self._loaded)
         later = np.flatnonzero(repeats >= 0)
+        # Copies among the texts of the other files
+        scores, later = scores[later >= kept], later[later >= kept]
         found = np.empty(len(later), DROPPED)
         found["row"] = rows[later]
         found["like"] = rows[repeats[later]]
@@ -291,8 +294,17 @@ def _exact(read: Read, count: int) -> Repeats:
     return repeats, np.ones(np.count_nonzero(repeats >= 0))
 
 
+def joined(sides: list[pa.Array]) -> pa.Array:
+    """Return texts [row], or the two sides of pairs one after the other, the one whose letters come first before."""
+    if len(sides) == 1:
+        return sides[0]
+    turned = pc.less(plain(sides[1]), plain(sides[0]))
+    first, second = pc.if_else(turned, sides[1], sides[0]), pc.if_else(turned, sides[0], sides[1])
+    return pc.binary_join_element_wise(first, second, " ")
+
+
 def _near(
-    read: Read, count: int, config: DedupConfig, differences: DifferentDocuments | None, folder: Path
+    read: Read, count: int, config: DedupConfig, differences: DifferentDocuments | None, fixed: int, folder: Path
 ) -> Repeats:
     """Find the texts with much the same word bigrams as an earlier one.
 
@@ -301,6 +313,7 @@ def _near(
         count: Number of texts.
         config: Smallest similarity, and the language.
         differences: Finds texts that do not mean the same and are not alike; None if they may be alike.
+        fixed: Number of texts, the first ones, that are never dropped.
         folder: Work folder of the method.
     """
     for path in folder.iterdir():
@@ -311,13 +324,19 @@ def _near(
                 search.add([read(np.arange(start, stop))])
                 progress.advance_to(stop)
         with Progress("compare words", unit="steps", least=QUIET_SECONDS) as progress:
-            repeats = search.repeats(progress)
+            repeats = search.repeats(progress, fixed)
         later = np.flatnonzero(repeats >= 0)
         return repeats, search.similarities(repeats[later], later)
 
 
 def _alike_in_meaning(
-    read: Read, count: int, config: DedupConfig, differences: DifferentDocuments | None, folder: Path, encoder: Encoder
+    read: Read,
+    count: int,
+    config: DedupConfig,
+    differences: DifferentDocuments | None,
+    fixed: int,
+    folder: Path,
+    encoder: Encoder,
 ) -> Repeats:
     """Find the texts with much the same vector as an earlier one; other arguments are those of `_near`.
 
@@ -347,7 +366,7 @@ def _alike_in_meaning(
         for earlier, later in found:
             candidates.append(earlier, later)
             progress.advance_to(progress.rows + 1)
-        repeats = decide(candidates, count, same_claims, progress)
+        repeats = decide(candidates, count, same_claims, progress, fixed)
     later = np.flatnonzero(repeats >= 0)
     cosines = np.empty(len(later))
     for start, stop in spans(len(later), BATCH):

@@ -15,7 +15,7 @@ import numpy as np
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.errors import InputError, refuse
-from paranmt_hf.meaning.judgement import Meaning
+from paranmt_hf.meaning.judgement import Meaning, judged
 from paranmt_hf.search.growing_index import SCALE, GrowingIndex, rounded
 from paranmt_hf.search.storage import normalised, spans
 from paranmt_hf.text.text_lists import list_of_texts
@@ -252,11 +252,11 @@ class TextMemory:
         (last,) = self._database.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence").fetchone()
         numbers: list[int] = []  # Number of each text that was added, 0 for the others
         found = []
-        judged = iter(meanings)
+        meaning_of = iter(meanings)
         for row, text in enumerate(texts):
             hits = []
             for each in candidates[row]:
-                meaning, number = next(judged), each.id or numbers[each.row]
+                meaning, number = next(meaning_of), each.id or numbers[each.row]
                 if number:
                     seen, value = stored[number] if each.id else (texts[each.row], values[each.row])
                     hits.append(MemoryHit(number, seen, value, min(each.cosine, 1.0), meaning))
@@ -302,14 +302,9 @@ class TextMemory:
         probabilities = calibration.probability(np.array(cosines, np.float64), prior=self._prior)
         found = [Meaning(False, probability, ()) for probability in probabilities.tolist()]
         near = np.flatnonzero(probabilities >= min(self._threshold, 0.5)).tolist()
-        judged = self._encoder.same_meaning(
-            [first[pair] for pair in near],
-            [second[pair] for pair in near],
-            threshold=self._threshold,
-            prior=self._prior,
-            language=self._language,
-        )
-        for pair, meaning in zip(near, judged, strict=True):
+        sides = [first[pair] for pair in near], [second[pair] for pair in near]
+        meanings = judged(probabilities[near], *sides, self._threshold, self._language)
+        for pair, meaning in zip(near, meanings, strict=True):
             found[pair] = meaning
         return found
 

@@ -81,11 +81,12 @@ class NearDuplicateSearch:
                 file.append(keys_of_band)
             self._sets.append(sets.values, sets.bounds)
 
-    def repeats(self, progress: Progress) -> np.ndarray:
+    def repeats(self, progress: Progress, fixed: int = 0) -> np.ndarray:
         """Find for each document the first earlier document that is kept and like it; call this once.
 
         Args:
             progress: Advances by one for each band and each block of candidates.
+            fixed: Number of documents, the first ones, that are kept in any case.
 
         Returns:
             The index [document] of the earlier document; -1 for a document that is kept.
@@ -111,9 +112,9 @@ class NearDuplicateSearch:
                 for earlier, later in sharing(keys, FIRST, copies >= 0, salts=signatures):
                     candidates.append(earlier, later)
             progress.advance_to(progress.rows + 1)
-        repeats = decide(candidates, len(self), self._alike, progress)
+        repeats = decide(candidates, len(self), self._alike, progress, fixed)
         # A copy repeats whatever its original repeats, or else the original.
-        copied = np.flatnonzero(copies >= 0)
+        copied = fixed + np.flatnonzero(copies[fixed:] >= 0)
         origin = copies[copied]
         repeats[copied] = np.where(repeats[origin] >= 0, repeats[origin], origin)
         return repeats
@@ -283,6 +284,7 @@ def decide(
     documents: int,
     alike: Callable[[np.ndarray, np.ndarray], np.ndarray],
     progress: Progress,
+    fixed: int = 0,
 ) -> np.ndarray:
     """Find for each document the first earlier document that is kept and like it.
 
@@ -291,6 +293,7 @@ def decide(
         documents: Number of documents.
         alike: Marks the pairs [pair] that are alike, given their earlier and later documents [pair].
         progress: Advances by one for each block of candidates.
+        fixed: Number of documents, the first ones, that are kept in any case.
 
     Returns:
         The index [document] of the earlier document; -1 for a document that is kept.
@@ -299,7 +302,7 @@ def decide(
     for block in range(candidates.blocks):
         for earlier, later in candidates.parts(block):
             # Only earlier documents that are kept, or not yet decided, are compared.
-            kept = repeats[earlier] < 0
+            kept = (repeats[earlier] < 0) & (later >= fixed)
             earlier, later = earlier[kept], later[kept]  # noqa: PLW2901
             near = alike(earlier, later)
             decide_pairs(earlier[near], later[near], repeats)
