@@ -26,6 +26,7 @@ from paranmt_hf.corpus.release.release_run import (
     holds_shards,
 )
 from paranmt_hf.corpus.release.schema import ADDED, AddedColumn
+from paranmt_hf.corpus.scoring.alignment import ALIGNMENT
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS, LANGUAGES_OF
@@ -61,6 +62,12 @@ def rescore(
     folder = resolved(corpus)
     finish_replacing(folder, "score")
     record, files = read_record(folder), release_files(folder)
+    if ALIGNMENT in add and record.selection is not None and ALIGNMENT not in record.columns:
+        raise InputError(
+            f"{ALIGNMENT} compares neighbouring lines, and {folder} is a selection, which lacks some; add it to the "
+            "whole corpus, and select again",
+            option="add",
+        )
     parts = {name: value for name, value in record.settings.items() if name != "release"}
     settings = from_json(ReleaseConfig, record.settings["release"], folder / RELEASE_RECORD)
     keeps_score = (add or prior is not None) and scorer is None

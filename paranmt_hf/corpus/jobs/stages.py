@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 
 from paranmt_hf.corpus.jobs.shards import ReportRows, Work
 from paranmt_hf.corpus.release.schema import ADDED, COLUMNS, SIDES
-from paranmt_hf.corpus.scoring import repetitions, sentence_ends
+from paranmt_hf.corpus.scoring import alignment, repetitions, sentence_ends
+from paranmt_hf.corpus.scoring.alignment import ALIGNMENT
 from paranmt_hf.corpus.scoring.repetitions import REPEATED_WORDS, repeated_words
 from paranmt_hf.corpus.scoring.scores import score_pairs
 from paranmt_hf.corpus.scoring.sentence_ends import SENTENCE_MISMATCH, sentence_mismatch
@@ -164,7 +165,10 @@ def with_columns(table: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
 
 @dataclass(frozen=True)
 class ColumnStage:
-    """Adds optional columns to shards of pairs."""
+    """Adds optional columns to shards of pairs.
+
+    The column `alignment` depends on all rows, so it is made when the corpus is written (`ReleaseRun`).
+    """
 
     names: tuple[str, ...]  # The columns to add, of `schema.ADDED` and in its order
     language: str = ENGLISH  # Language of the pairs (ISO 639-1), which determines how text is cut into words
@@ -184,6 +188,7 @@ class ColumnStage:
         made[MEANING_MISMATCH] = {"definition": [DEFINITION, MEANING_DEFINITION]}
         made[SENTENCE_MISMATCH] = {"definition": sentence_ends.DEFINITION}
         made[REPEATED_WORDS] = {"definition": repetitions.DEFINITION, **stated_language(self.language)}
+        made[ALIGNMENT] = {"definition": alignment.DEFINITION}
         if PROBABILITY in self.names:
             made[PROBABILITY] = calibration_of(self.scorer).stated(self.prior)
         return {"columns": {name: made[name] for name in self.names}}

@@ -34,7 +34,14 @@ from paranmt_hf.corpus.release.record import RELEASE_RECORD, WORDING, ReleaseRec
 from paranmt_hf.corpus.release.release import WrittenRelease, read_record, read_tables, write_release
 from paranmt_hf.corpus.release.release_card import HISTOGRAMS_PICTURE, release_card
 from paranmt_hf.corpus.release.schema import OPTIONAL, SCHEMA_VERSION
-from paranmt_hf.corpus.scoring.alignment import WARNING, alignment_warnings
+from paranmt_hf.corpus.scoring.alignment import (
+    ALIGNMENT,
+    WARNING,
+    Misaligned,
+    alignment_warnings,
+    misaligned_sections,
+    with_alignment,
+)
 from paranmt_hf.corpus.statistics.release_counts import plot_histograms, text_histogram
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.languages import check_language
@@ -150,13 +157,16 @@ class ReleaseRun:
             counts.update(manifest.dropped)
         if any(counts.values()):
             logger.info("dropped: " + ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
+        found = None
         # The check of alignment needs neighbouring rows, which a selection tears apart.
         if "selection" not in self.identity:
-            misaligned = alignment_warnings(manifest.paths())
+            found = misaligned_sections(manifest.paths())
+            misaligned = alignment_warnings(found)
             for warning in misaligned:
                 logger.warning(f"warning: {warning}")
             warnings = [one for one in warnings if not one.startswith(WARNING)] + misaligned
-        written = _write(manifest, folder, self.release)
+        has_alignment = ALIGNMENT in self.identity.get("columns", {})
+        written = _write(manifest, folder, self.release, found if has_alignment else None)
         settings = {name: value for name, value in self.identity.items() if name != RESCORED}
         record = ReleaseRecord(
             name=self.name,
@@ -272,13 +282,26 @@ def make_release(
     return Built(built.folder, record.write(built.folder), fresh=False)
 
 
-def _write(manifest: Manifest, folder: Path, release: ReleaseConfig) -> WrittenRelease:
-    """Write the Parquet files of a corpus from the shards of the last stage."""
+def _write(
+    manifest: Manifest, folder: Path, release: ReleaseConfig, misaligned: Sequence[Misaligned] | None
+) -> WrittenRelease:
+    """Write the Parquet files of a corpus from the shards of the last stage.
+
+    Args:
+        manifest: The shards.
+        folder: Empty folder for the corpus.
+        release: Licence and form.
+        misaligned: Sections for the column `alignment`; None if that is not made.
+    """
     optional = OPTIONAL & set(read_schema(manifest.paths()[0]).names)
     if not release.keep_source:
         optional -= {"source"}
+    tables = read_tables(manifest.paths())
+    if misaligned is not None:
+        optional |= {ALIGNMENT}
+        tables = with_alignment(tables, misaligned)
     with Progress("release", manifest.rows, unit="pairs") as progress:
-        return write_release(progress.over(read_tables(manifest.paths())), folder, optional=optional)
+        return write_release(progress.over(tables), folder, optional=optional)
 
 
 def write_card(folder: Path, record: ReleaseRecord) -> None:

@@ -21,6 +21,7 @@ AddedColumn = Literal[
     "meaning_mismatch",
     "sentence_mismatch",
     "repeated_words",
+    "alignment",
     "para_probability",
 ]
 # Who wrote the second sentences of imported pairs.
@@ -151,6 +152,16 @@ COLUMNS = (
         "repeated_words",
         "how many words of the translation are in a run of up to 8 words that repeats the run right before it, less "
         "those of the reference; at least 0",
+    ),
+    Column(
+        "alignment",
+        pa.int32(),
+        "0 if the sides belong together; k if they are shifted, so that the reference of line n fits the translation "
+        "of line n + k; null in a section where no shift of up to 10 lines fits",
+        nullable=True,
+        optional=True,
+        command="paranmt score CORPUS --add alignment",
+        counted=True,
     ),
     Column(
         "para_probability",

@@ -22,6 +22,7 @@ from paranmt_hf.corpus.release.record import ReleaseRecord, SelectionRecord, ide
 from paranmt_hf.corpus.release.release import FoundRelease, find_release, read_record, write_release
 from paranmt_hf.corpus.release.release_run import Built, write_card
 from paranmt_hf.corpus.release.schema import COLUMNS, OPTIONAL
+from paranmt_hf.corpus.scoring.alignment import ALIGNMENT, WARNING
 from paranmt_hf.corpus.selection.dropped_rows import DroppedRows, dropped_file, dropped_lines
 from paranmt_hf.corpus.selection.filters import Filter
 from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
@@ -127,6 +128,9 @@ def select(
         for one, count in zip(settings["selection"]["filters"], counts, strict=True):
             one["dropped"] = count
         made = made_with("pyarrow")
+        statistics, warnings = written.statistics.summary(), found.record.warnings
+        if statistics.mismatches.get(ALIGNMENT) == 0:
+            warnings = [one for one in warnings if not one.startswith(WARNING)]
         record = replace(
             found.record,
             name=out.name,
@@ -138,7 +142,8 @@ def select(
             machine=made["machine"],
             paranmt_hf=made["paranmt_hf"],
             configs=written.configs,
-            statistics=written.statistics.summary(),
+            statistics=statistics,
+            warnings=warnings,
         )
         write_card(folder, record)
         return record
