@@ -17,7 +17,8 @@ import psutil
 
 from paranmt_hf import TextMemory
 
-STEP = 100_000
+STEP = 100_000  # Texts for a line of the table
+CALL = 1000  # Texts that are added at once
 
 
 def main() -> None:
@@ -33,14 +34,20 @@ def main() -> None:
         read = 0
         with arguments.text.open(encoding="utf8") as file:
             single = [line.rstrip("\n") for line in islice(file, arguments.single)]
-            while some := [line.rstrip("\n") for line in islice(file, STEP)]:
+            spent, count = 0.0, 0
+            while some := [line.rstrip("\n") for line in islice(file, CALL)]:
                 started = time.process_time()
                 memory.add(some)
-                spent = 1000 * (time.process_time() - started) / len(some)
+                spent += time.process_time() - started
+                count += len(some)
+                if count < STEP:
+                    continue
+                read += count
+                milliseconds = 1000 * spent / count
+                spent, count = 0.0, 0
                 size = sum(path.stat().st_size for path in Path(folder).iterdir()) / 1e6
                 most = psutil.Process().memory_info().rss / 1e6
-                read += len(some)
-                print(f"| {read:,} | {len(memory):,} | {spent:.2f} | {size:.0f} | {most:.0f} |", flush=True)
+                print(f"| {read:,} | {len(memory):,} | {milliseconds:.2f} | {size:.0f} | {most:.0f} |", flush=True)
         for name, call in (("added", memory.add), ("looked for", memory.find)):
             started = time.process_time()
             for line in single:

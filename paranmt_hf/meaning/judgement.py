@@ -19,6 +19,7 @@ from paranmt_hf.text.word_rules import ENGLISH
 # sentences that mean something else, 90 % (benchmarks/meaning.py).
 ODDS_WITH_DIFFERENCE = 1 / 30
 PAIRS_AT_ONCE = 2**13
+REMEMBERED = 100_000  # Number of distinct words after which a process that compares sentences forgets them
 _reading = Lock()
 
 
@@ -44,7 +45,8 @@ class Meaning:
 def _readers() -> tuple[MeaningReader, MismatchReader]:
     """Return the readers of English sentences, and of sentences in other languages, which this process shares."""
     # Digits, units by their signs, and addresses are the same in every language.
-    return MeaningReader(), MismatchReader(["number_mismatch", "address_mismatch"])
+    others = ["number_mismatch", "address_mismatch"]
+    return MeaningReader(REMEMBERED), MismatchReader(others, REMEMBERED)
 
 
 def reasons_between(first: Sequence[str], second: Sequence[str], language: str = ENGLISH) -> list[tuple[str, ...]]:
