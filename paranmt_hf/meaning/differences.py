@@ -22,6 +22,7 @@ MEANING_MISMATCH = "meaning_mismatch"
 MEANING_DEFINITION = 1  # Raise it when a rule or a list changes, so that columns of earlier corpora are computed again
 NUMBERS, NAMES, ADDRESSES = KINDS, KINDS + 1, KINDS + 2
 CLAIMS = {"number_mismatch": NUMBERS, "name_mismatch": NAMES, "address_mismatch": ADDRESSES}
+SEEN_BY_RULES = {NUMBERS: 1 << rules.COUNT | 1 << rules.VERSION, NAMES: 1 << rules.NAMED}
 REASONS = {
     rules.OPPOSITE: "{0} and {1} are opposites",
     rules.ORDER: "{0} and {1} have changed places",
@@ -104,6 +105,8 @@ class MeaningReader:
                 differ &= near
             elif kind == NUMBERS:
                 differ |= (one | other) & replaced
+            # What the rules have seen is one difference, of which they know the words.
+            differ &= bits & SEEN_BY_RULES.get(kind, 0) == 0
             bits |= differ.astype(np.int32) << kind
         return Differences(bits, found, self._words.texts)
 

@@ -454,7 +454,9 @@ def differences(
             for other in other_lone:
                 candidate = second[other]
                 other_kind = lexicon.kinds[candidate]
-                if not are_opposites(word, candidate, lexicon):
+                # Quantifiers and modals are compared by their classes, below.
+                is_classed = other_kind == QUANTIFIER or other_kind == MODAL
+                if (is_classed and other_kind == lexicon.kinds[word]) or not are_opposites(word, candidate, lexicon):
                     continue
                 if is_marker and other_kind == MARKER:
                     # An exchange of two words is seen behind the markers if these are taken for equal.

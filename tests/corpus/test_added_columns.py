@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
 
-from paranmt_hf import InputError, stream
+from paranmt_hf import InputError, ReleaseConfig, import_pairs, stream
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.release.publish import check_release
 from paranmt_hf.corpus.release.release import read_tables, release_files
@@ -54,6 +54,18 @@ def test_all_columns_are_added_and_nothing_else_changes(release, tmp_path, monke
     monkeypatch.setenv("HOME", str(release.parent))
     assert not rescore(f"~/{release.name}", **ADD).fresh
     assert bytes_of(release) == again
+
+
+def test_kinds_of_differences_are_counted(tmp_path):
+    pairs = [
+        ("The shop is open on Monday.", "The shop is closed on Monday."),
+        ("All 3 tests failed in Oslo.", "Some 4 tests failed in Oslo."),
+        ("The shop is open.", "The store is open."),
+    ]
+    (tmp_path / "pairs.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in pairs))
+    options = {"release": ReleaseConfig(license="cc0-1.0"), "add": ["meaning_mismatch"], "engine": LOCAL}
+    made = import_pairs(tmp_path / "pairs.tsv", tmp_path / "corpus", made_by="people", **options)
+    assert table_of(made.folder)["meaning_mismatch"].to_pylist() == [1, 2, 0]
 
 
 @pytest.mark.slow

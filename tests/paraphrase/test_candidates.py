@@ -71,3 +71,11 @@ def test_overlap_of_pairs(first, second, expected):
 def test_limits_of_overlap(limits, kept):
     beams = [A, B, "someone is playing music", "someone is playing music now"]
     assert selected(A, beams, n=4, keep_copies=True, **limits)[0] == [beams[place] for place in kept]
+
+
+def test_paraphrases_of_another_meaning():
+    sentence = "Turn the lights in the hall on."
+    beams = ["Turn the lights in the hall off.", "Turn on the lights in the hall.", "Put the hall lights on."]
+    assert selected(sentence, beams, n=3)[0] == beams
+    assert selected(sentence, beams, n=3, same_meaning=True) == (beams[1:], None)
+    assert selected(sentence, beams[:1], n=3, same_meaning=True) == ([], "no paraphrase of the same meaning")

@@ -14,7 +14,7 @@ from http.client import HTTPConnection
 import numpy as np
 import pytest
 
-from paranmt_hf import InputError, StaticEncoder, load
+from paranmt_hf import InputError, StaticEncoder, load, same_meaning
 from paranmt_hf.apps.serve.serve import TOKEN_VARIABLE, serve_encoder
 from paranmt_hf.apps.serve.vectors import SentenceVectors, ServeLimits
 from paranmt_hf.encoders.saving import save
@@ -121,6 +121,25 @@ def test_similarity(client, average):
     vectors = average.encode(TEXTS)
     assert found == pytest.approx(average.similarity(vectors[:1], vectors)[0], abs=1e-6)
     assert found[0] == pytest.approx(1, abs=1e-6) and found[1] == 0
+
+
+def test_same_meaning():
+    first, second = ["The shop is open.", "The shop is open."], ["The shop is closed.", "The store is open."]
+    with TestClient(ServeApp(SentenceVectors.load("small"), ["small"])) as client:
+        found = posted(client, "/same-meaning", first=first, second=second)
+        expected = same_meaning(first, second)
+        assert [(each["same"], each["probability"], tuple(each["reasons"])) for each in found] == [
+            (each.same, each.probability, each.reasons) for each in expected
+        ]
+        assert [each.same for each in expected] == [False, True]
+        strict = posted(client, "/same-meaning", first=first[1], second=second[1], threshold=1)
+        assert [each["same"] for each in strict] == [False]
+        for body in (
+            {"first": "a"},
+            {"first": ["a", "b"], "second": ["a"]},
+            {"first": "a", "second": "b", "threshold": "x"},
+        ):
+            assert client.post("/same-meaning", json=body).status_code == 422
 
 
 def test_info_and_health(client, average):
