@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.meaning import rules
+from paranmt_hf.meaning import sentence_pair as kinds
 from paranmt_hf.meaning.items import Memory
 from paranmt_hf.meaning.mismatch_columns import MISMATCHES, MismatchReader
-from paranmt_hf.meaning.rules import KINDS, NEAR, NUMBER_REPLACED, compare_pairs, join_phrases
+from paranmt_hf.meaning.phrases import join_phrases
+from paranmt_hf.meaning.rules import compare_pairs
+from paranmt_hf.meaning.sentence_pair import KINDS, NEAR, NUMBER_REPLACED
 from paranmt_hf.meaning.spelt_out import spelt_in_digits
 from paranmt_hf.meaning.words import Words, tokens_of
 from paranmt_hf.text.identity import mix
@@ -22,10 +24,10 @@ MEANING_MISMATCH = "meaning_mismatch"
 MEANING_DEFINITION = 1  # Raise it when a rule or a list changes, so that columns of earlier corpora are computed again
 NUMBERS, NAMES, ADDRESSES = KINDS, KINDS + 1, KINDS + 2
 CLAIMS = {"number_mismatch": NUMBERS, "name_mismatch": NAMES, "address_mismatch": ADDRESSES}
-SEEN_BY_RULES = {NUMBERS: 1 << rules.COUNT | 1 << rules.VERSION, NAMES: 1 << rules.NAMED}
+SEEN_BY_RULES = {NUMBERS: 1 << kinds.COUNT | 1 << kinds.VERSION, NAMES: 1 << kinds.NAMED}
 REASONS = {
-    rules.OPPOSITE: "{0} and {1} are opposites",
-    rules.ORDER: "{0} and {1} have changed places",
+    kinds.OPPOSITE: "{0} and {1} are opposites",
+    kinds.ORDER: "{0} and {1} have changed places",
     NUMBERS: "the numbers differ",
     NAMES: "the names differ",
     ADDRESSES: "the addresses differ",
