@@ -127,7 +127,7 @@ class ParaphraseConfig(Settings):
             all).
         max_overlap: Keep paraphrases with at most this trigram overlap with their sentence.
         same_meaning: Keep only paraphrases that differ in no number, negation, name, opposite and the like (English;
-            docs/meaning.md).
+            docs/same-meaning.md).
         max_mutual_overlap: Of two paraphrases of a sentence with a higher trigram overlap, keep only the more probable
             one.
         keep_copies: Keep paraphrases that have the letters and digits of their sentence, case aside; they are left out

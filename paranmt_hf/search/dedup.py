@@ -93,7 +93,7 @@ def dedup(
 
     Each method sees what those before it kept, and drops a text if and only if it is like an earlier one that the
     method keeps. A text without a letter or a digit is like none. With `same_meaning`, texts that differ in a
-    number, a negation, an opposite, the order of words and so on (docs/meaning.md) are not alike.
+    number, a negation, an opposite, the order of words and so on (docs/same-meaning.md) are not alike.
 
     Args:
         file: Text file with a sentence or document on each line; TSV, CSV, JSON lines, JSON or Parquet

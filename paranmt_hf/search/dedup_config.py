@@ -25,8 +25,8 @@ class DedupConfig(Settings):
         similarity: Smallest Jaccard similarity of two texts' sets of word bigrams, for `near`.
         cosine: Smallest cosine of two texts, for `meaning`.
         same_meaning: Drop only texts that mean the same: keep those that differ in a number, a negation, a name, an
-            opposite, the order of words and so on (docs/meaning.md). By default `near` drops them, and `meaning` keeps
-            them.
+            opposite, the order of words and so on (docs/same-meaning.md). By default `near` drops them, and `meaning`
+            keeps them.
         language: Language of the texts, as an ISO 639-1 code; it decides how words are cut, and which
             encoder of this package is used.
         lists: Number of lists of the inverted index of `meaning`; 1 compares each text with all others. By default 1

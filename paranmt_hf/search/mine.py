@@ -72,7 +72,7 @@ class MineConfig(IndexConfig):
         copies: Treat copies of a sentence as different sentences, which are paired with each other.
         probes: Number of lists that each sentence is compared with, if there are lists.
         same_meaning: Leave out pairs that differ in a number, a negation, a name, an opposite and the like (English;
-            docs/meaning.md).
+            docs/same-meaning.md).
     """
 
     top: Annotated[int, Range(at_least=1, at_most=1000), SEARCH] = 10

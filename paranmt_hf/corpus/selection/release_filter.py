@@ -62,7 +62,7 @@ class ReleaseFilter(Settings):
         drop_copies: Keep only the first row of each pair, reference or translation; case and punctuation matter.
         drop_near_duplicates: Keep only the first of rows whose pair, reference or translation is nearly the same.
         similarity: Smallest Jaccard similarity of the sets of word bigrams of near-duplicates.
-        same_meaning: Drop only near-duplicates that mean the same (docs/meaning.md).
+        same_meaning: Drop only near-duplicates that mean the same (docs/same-meaning.md).
         language: Drop rows with a side that is not in this language, such as en.
         detector: Package that detects languages: langid (py3langid), or lingua, which is much slower.
         probability: A side with a smaller probability of `language` is not in it.
