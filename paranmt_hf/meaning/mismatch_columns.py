@@ -172,8 +172,10 @@ class MismatchReader:
             nothing = np.zeros(len(first), bool)
             return nothing, nothing
         claims, *evidence = self._readers[name](chunks)
-        one = self._unconfirmed(claims, evidence, first, second) > 0
-        return one, self._unconfirmed(claims, evidence, second, first) > 0
+        # Both directions at once, because for few pairs each call takes longer than its work.
+        both = np.concatenate([first, second]), np.concatenate([second, first])
+        one, other = np.split(self._unconfirmed(claims, evidence, *both) > 0, 2)
+        return one, other
 
     def _unconfirmed(self, claims: Lists, evidence: list[Lists], one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Count the claims of one sentence of each pair that the other does not confirm [pair]."""
