@@ -288,7 +288,8 @@ class WithCalibration:
         """
         calibration = self.calibration
         if calibration is None:
-            raise InputError(f"this encoder has no {CALIBRATION_FILE}; `paranmt calibrate` makes one from rated pairs")
+            name = "this encoder" if self.source is None else f"the encoder {self.source.name}"
+            raise InputError(f"{name} has no {CALIBRATION_FILE}; `paranmt calibrate` makes one from rated pairs")
         left, right = _pairs_of(first, second)
         if not left:
             return np.zeros(0)

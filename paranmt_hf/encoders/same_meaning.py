@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from paranmt_hf.encoders.calibration import WithCalibration
+from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.encoders.static_encoder import StaticEncoder
-from paranmt_hf.hub.repository import encoder_for
 from paranmt_hf.text.word_rules import ENGLISH
 
 
@@ -42,7 +42,9 @@ def same_meaning(
         A `Meaning` for two sentences, a list of them for lists.
     """
     if not isinstance(encoder, WithCalibration):
-        encoder = _loaded(str(encoder) if encoder is not None else encoder_for(language))
+        named = NamedEncoder.of(encoder, language)
+        named.check_language(language)
+        encoder = _loaded(named.name)
     return encoder.same_meaning(first, second, threshold=threshold, prior=prior, language=language)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, count, islice, repeat
+from itertools import chain, count, repeat
 
 import numpy as np
 import pyarrow as pa
@@ -67,18 +67,32 @@ class GrowingLists:
     """Lists of integers to which more can be added."""
 
     def __init__(self) -> None:
-        # The values begin with a filler, because NumPy makes no array from an empty buffer.
-        self._values, self._bounds = array("i", [0]), array("q", [1])
+        self._values, self._bounds = np.zeros(64, np.int32), np.zeros(64, np.int64)
+        self._count = 0
 
     def add(self, lists: Sequence[Sequence[int]]) -> None:
         """Append lists."""
-        self._values.extend(chain.from_iterable(lists))
-        self._bounds.extend(islice(accumulate(map(len, lists), initial=self._bounds[-1]), 1, None))
+        ends = self._bounds[self._count] + np.cumsum([len(some) for some in lists], dtype=np.int64)
+        self._bounds = with_room(self._bounds, self._count + 1, len(lists))
+        self._bounds[self._count + 1 : self._count + 1 + len(lists)] = ends
+        start = int(self._bounds[self._count])
+        added = np.fromiter(chain.from_iterable(lists), np.int32)
+        self._values = with_room(self._values, start, len(added))
+        self._values[start : start + len(added)] = added
+        self._count += len(lists)
 
     def take(self, rows: np.ndarray) -> Lists:
-        """Return the lists of some rows [chosen row]; nothing can be added while the result is in use."""
-        values, bounds = np.frombuffer(self._values, np.int32), np.frombuffer(self._bounds, np.int64)
-        return Lists(values, bounds[rows], bounds[rows + 1] - bounds[rows])
+        """Return the lists of some rows [chosen row]; it stays as it is when lists are added."""
+        return Lists(self._values, self._bounds[rows], self._bounds[rows + 1] - self._bounds[rows])
+
+
+def with_room(numbers: np.ndarray, used: int, more: int) -> np.ndarray:
+    """Return an array of numbers, or a longer copy, that has room for more numbers behind those that are used."""
+    if used + more <= len(numbers):
+        return numbers
+    longer = np.zeros(2 * (used + more), numbers.dtype)
+    longer[:used] = numbers[:used]
+    return longer
 
 
 class Claims:

@@ -19,6 +19,7 @@ from paranmt_hf.meaning.sentence_pair import (
 )
 from paranmt_hf.meaning.words import (
     ASKS,
+    ASKS_HOW,
     BOUND,
     EXCEPT,
     MODAL,
@@ -28,6 +29,7 @@ from paranmt_hf.meaning.words import (
     QUANTIFIER,
     QUESTION,
     QUESTIONS,
+    WEAK,
     Lexicon,
     class_bits,
 )
@@ -72,7 +74,10 @@ def only_or_except(pair: SentencePair, lexicon: Lexicon) -> int:
     moved = only >= 0 and other_only >= 0 and (only == 0) != (other_only == 0)
     if moved and pair.alone == 0 and pair.first[only] == pair.second[other_only]:
         found |= note(pair, ONLY_ONE, pair.first[only], pair.second[other_only])
-    if pair.alone <= 2 and (only >= 0 or besides >= 0) != (other_only >= 0 or other_besides >= 0):
+    weak = only >= 0 and lexicon.values[pair.first[only]] == WEAK
+    weak |= other_only >= 0 and lexicon.values[pair.second[other_only]] == WEAK
+    alone = (only >= 0 or besides >= 0) != (other_only >= 0 or other_besides >= 0)
+    if pair.alone <= 2 and alone and not weak:
         if only >= 0 or other_only >= 0:
             found |= note(pair, ONLY_ONE, word_at(pair.first, only), word_at(pair.second, other_only))
         if besides >= 0 or other_besides >= 0:
@@ -96,6 +101,9 @@ def other_modal(pair: SentencePair, lexicon: Lexicon) -> int:
 @compiled()
 def modals_of(words: np.ndarray, negations: int, lexicon: Lexicon) -> int:
     """Return the modals of a sentence, as bits; with a negation, `may` and `must` are `barred`, too."""
+    # People ask `how can I` and `what do I have to do` for the same.
+    if len(words) and lexicon.flags[words[0]] & ASKS_HOW:
+        return 0
     found = classes_of(words, MODAL, lexicon)
     if negations and found & (MUST | MAYBE | CAN):
         found |= BARRED

@@ -20,10 +20,11 @@ from paranmt_hf.meaning.stems import common_stems, lines_of, opposites, positive
 # words of the other sentence.
 FUNCTION, CLAUSE, CONJUNCTION, BE, POSSESSIVE, NEGATION, MODAL, QUANTIFIER, BOUND, ONLY, EXCEPT, QUESTION = range(12)
 MARKER, PRONOUN, NUMBER, MOVABLE, CONTENT = range(12, 17)
+WEAK = 1  # Value of an ONLY that one sentence may have alone
 # Flags of words
 GIVING, SAYING, REPLACING, PARTICIPLE, HAS_OPPOSITE, SUBORDINATES, VERSIONED = (1 << bit for bit in range(7))
-CONVERSE, PASSING, CONFIRMS, NEGATIVE, NAME, SHORT, ASKS, DETERMINER, BEFORE_NUMBER, QUESTIONS = (
-    1 << bit for bit in range(7, 17)
+CONVERSE, PASSING, CONFIRMS, NEGATIVE, NAME, SHORT, ASKS, DETERMINER, BEFORE_NUMBER, QUESTIONS, ASKS_HOW = (
+    1 << bit for bit in range(7, 18)
 )
 # Words of a negation's degree: `not so bad`
 NEGATIVE_PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non", "non-", "mis", "de-", "anti-", "anti", "counter")
@@ -209,6 +210,7 @@ class Words:
             for text, value in values.items():
                 known[text] = NEGATION if known.get(text) == (NEGATION, 0) else kind, value
         known |= dict.fromkeys(expressions(lists()["only"]), (ONLY, 0))
+        known |= dict.fromkeys(expressions(lists()["hardly only"]), (ONLY, WEAK))
         known |= dict.fromkeys(expressions(lists()["except"]), (EXCEPT, 0))
         known |= dict.fromkeys(expressions(lists()["no negations"]), (FUNCTION, 0))
         yield from known.items()
@@ -262,6 +264,7 @@ class Words:
             NEGATIVE: UNDOES.fullmatch(spelt) is not None,
             NAME: kind == CONTENT and len(spelt) > 2 and spelt.isalpha() and root not in common_stems(),
             ASKS: spelt in lists()["asking"].split(),
+            ASKS_HOW: spelt in ("how", "what"),
             QUESTIONS: spelt in QUESTION_WORDS,
             DETERMINER: spelt in lists()["determiners"].split(),
             BEFORE_NUMBER: spelt == "up to",

@@ -169,23 +169,39 @@ class TextMemory:
         self._database.close()
 
     def __len__(self) -> int:
-        self._refresh()
+        with self._reading():
+            self._refresh()
         return len(self._index)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Turn errors of SQLite about the file in a block into `InputError`."""
+        path = self.folder / FILE
+        try:
+            yield
+        except sqlite3.ProgrammingError:
+            raise InputError(f"{self.folder}: this memory was closed; open it again", path=self.folder) from None
+        except sqlite3.DatabaseError as error:
+            raise InputError(
+                f"{path} cannot be used ({error}); if it is damaged, SQLite's `.recover` may save its texts", path=path
+            ) from error
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """Run a block as one transaction, with the changes of other processes in the index."""
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            self._refresh()
-            yield
-            self._database.execute("COMMIT")
-        except BaseException:
-            self._database.execute("ROLLBACK")
-            # The index may have what was rolled back, so all is read again.
-            self._index = GrowingIndex(self._index.dimension)
-            self._read = self._removals = 0
-            raise
+        with self._reading():
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                self._refresh()
+                yield
+                self._database.execute("COMMIT")
+            except BaseException:
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
+                # The index may have what was rolled back, so all is read again.
+                self._index = GrowingIndex(self._index.dimension)
+                self._read = self._removals = 0
+                raise
 
     def _refresh(self) -> None:
         """Read what this or other processes have added and removed since the index was last refreshed."""
@@ -232,6 +248,8 @@ class TextMemory:
             f"expected {len(added)} values, one for each text, got {len(given)}",
             option="values",
         )
+        is_text = all(value is None or isinstance(value, str) for value in given)
+        refuse(not is_text, "values must be texts, or None", option="values")
         found: list[Remembered] = []
         for start, stop in spans(len(added), AT_ONCE):
             with self._transaction():
@@ -332,9 +350,11 @@ class TextMemory:
         wanted = list_of_texts([texts] if isinstance(texts, str) else texts, "texts")
         if not wanted:
             return []
-        self._refresh()
-        items, cosines = self._index.nearest(normalised(self._encoder.encode(wanted)), top)
-        known = self._texts([item for item in items.ravel().tolist() if item >= 0])
+        vectors = normalised(self._encoder.encode(wanted))
+        with self._reading():
+            self._refresh()
+            items, cosines = self._index.nearest(vectors, top)
+            known = self._texts([item for item in items.ravel().tolist() if item >= 0])
         # Another process may have removed a text in the meantime.
         pairs = [
             (row, item, float(cosines[row, rank]))
@@ -365,9 +385,10 @@ class TextMemory:
         """Yield the number, the text and the value of each text, in the order in which they were added."""
         last = 0
         while True:
-            rows = self._database.execute(
-                "SELECT id, text, value FROM texts WHERE id > ? ORDER BY id LIMIT 10000", (last,)
-            ).fetchall()
+            with self._reading():
+                rows = self._database.execute(
+                    "SELECT id, text, value FROM texts WHERE id > ? ORDER BY id LIMIT 10000", (last,)
+                ).fetchall()
             if not rows:
                 return
             yield from rows
