@@ -1,6 +1,9 @@
 """Whether sentences mean the same: pairs worked by hand, sets of pairs by kind, and what holds for all pairs."""
 
 import csv
+import os
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -143,6 +146,20 @@ def test_results_do_not_depend_on_batches_and_memory():
     for row, found in zip(rows, differ(rows), strict=True):
         sentences = pa.array([row["first"], row["second"]])
         assert (small.compare(sentences, np.array([0]), np.array([1])).bits[0] != 0) == found
+
+
+FIRST_CALLS = """
+import paranmt_hf
+assert not paranmt_hf.same_meaning("Turn the lights on.", "Turn the lights off.")
+assert paranmt_hf.same_meaning("He sold half a million shares at 17:00.", "At 5 pm he sold 500,000 shares.")
+"""
+
+
+@pytest.mark.slow
+def test_the_first_calls_of_an_installation(tmp_path):
+    """Nothing is compiled yet."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", FIRST_CALLS], env=environment, check=True)
 
 
 def test_long_sentences_and_sentences_with_little_in_common_are_left_to_the_vectors():

@@ -150,6 +150,7 @@ def test_bad_input(tmp_path, encoder):
         (lambda: TextMemory(tmp_path / "new", threshold=0), "threshold", None),
         (lambda: TextMemory(tmp_path / "new", "multilingual"), None, None),
         (lambda: TextMemory(tmp_path / "memory").add(["a", "b"], ["one"]), "values", None),
+        (lambda: TextMemory(tmp_path / "memory").add(["a"], [1]), "values", None),
         (lambda: TextMemory(tmp_path / "memory").find("a", top=0), "top", None),
     ):
         with pytest.raises(InputError) as raised:
@@ -157,6 +158,23 @@ def test_bad_input(tmp_path, encoder):
         assert (raised.value.option, raised.value.path) == (option, path)
     with TextMemory(tmp_path / "memory") as memory:
         assert len(memory) == 1
+
+
+def test_a_memory_that_is_damaged_in_the_middle(tmp_path):
+    path = tmp_path / "memory.sqlite"
+    with TextMemory(tmp_path) as memory:
+        memory.add([f"ticket {number} of room {number * 7 % 100}" for number in range(300)])
+    content = bytearray(path.read_bytes())
+    content[8192:-4096] = b"\xff" * (len(content) - 12288)
+    path.write_bytes(content)
+    with pytest.raises(InputError) as raised, TextMemory(tmp_path) as memory:
+        memory.add("something else")
+    assert raised.value.path == path
+    memory = TextMemory(tmp_path / "other")
+    memory.close()
+    with pytest.raises(InputError) as raised:
+        memory.find("anything")
+    assert raised.value.path == tmp_path / "other"
 
 
 def unit(vectors):
