@@ -185,6 +185,27 @@ def test_the_probability_and_the_decision():
     assert same_meaning([], []) == []
 
 
+def test_questions_that_semantic_caches_mix_up():
+    """Of the kinds that are reported at vllm-project/semantic-router#2691 and zilliztech/GPTCache#694."""
+    differ = [
+        ("How can I switch dark mode on?", "How can I switch dark mode off?"),
+        ("Is port 5432 open by default?", "Is port 5432 closed by default?"),
+        ("How do I enable two-factor login?", "How do I disable two-factor login?"),
+        ("Can I take ibuprofen with alcohol?", "Can I take ibuprofen without alcohol?"),
+        ("Which plan is cheaper than Basic?", "Which plan is more expensive than Basic?"),
+        ("Convert 10 USD to EUR", "Convert 10 EUR to USD"),
+        ("Show the orders before May 5", "Show the orders after May 5"),
+        ("Is caffeine safe during pregnancy?", "Is caffeine unsafe during pregnancy?"),
+    ]
+    same = [
+        ("How can I switch dark mode on?", "What's the way to turn on dark mode?"),
+        ("Is port 5432 open by default?", "By default, is port 5432 open?"),
+        ("How do I reset my password?", "password reset how"),
+    ]
+    first, second = zip(*differ, *same, strict=True)
+    assert [meaning.same for meaning in same_meaning(first, second)] == [False] * len(differ) + [True] * len(same)
+
+
 def test_other_languages_have_numbers_in_digits():
     found = same_meaning("Die Halle hat 30 Pl\u00e4tze.", "Die Halle hat 40 Pl\u00e4tze.", language="de")
     assert found.reasons == ("the numbers differ",)
