@@ -84,5 +84,6 @@ def paired_table(results: Sequence[Results]) -> str:
         lines.append(line)
     table = markdown_table(lines[0], lines[1:])
     if not alike:
-        return f"{table}\n\nAll 95 % intervals exclude 0."
+        has_any = any(cell for line in lines[1:] for cell in line[1:])
+        return f"{table}\n\nAll 95 % intervals exclude 0." if has_any else table
     return f"{table}\n\nNot separable from {first}, because the 95 % interval holds 0: {', '.join(alike)}."

@@ -68,9 +68,12 @@ def find_opposites(pair: SentencePair, lexicon: Lexicon) -> Opposed:
             for other in pair.other_lone:
                 candidate = pair.second[other]
                 kind = lexicon.kinds[candidate]
-                # Quantifiers and modals are compared by their classes (little_words.py).
+                # Quantifiers and modals are compared by their classes (little_word_rules.py).
                 is_classed = kind == QUANTIFIER or kind == MODAL
                 if (is_classed and kind == lexicon.kinds[word]) or not are_opposites(word, candidate, lexicon):
+                    continue
+                # Both sentences may have both words.
+                if has_stem(pair.second, word, lexicon) or has_stem(pair.first, candidate, lexicon):
                     continue
                 if is_marker and kind == MARKER:
                     for slot in range(len(pair.second)):
@@ -197,6 +200,15 @@ def are_opposites(one: int, other: int, lexicon: Lexicon) -> bool:
     if lexicon.kinds[one] == MARKER or lexicon.kinds[other] == MARKER:
         return False
     return (base >= 0 and base == lexicon.stems[other]) or (other_base >= 0 and other_base == lexicon.stems[one])
+
+
+@compiled()
+def has_stem(words: np.ndarray, wanted: int, lexicon: Lexicon) -> bool:
+    """Whether a sentence has a word, in any form."""
+    for word in words:
+        if lexicon.stems[word] == lexicon.stems[wanted]:
+            return True
+    return False
 
 
 @compiled()

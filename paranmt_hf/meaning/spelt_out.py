@@ -39,6 +39,8 @@ SIGNS = (
     r"|mon|tues?|weds?|thur?s?|fri|sat|sun|jan|feb|apr|jun|jul|aug|sept?|oct|nov|dec)\b"
     r"|\b0[0-9]:|[0-9]{4}-[0-9]{2}\b|[0-9]/[0-9]"
 )
+# Letters that match others in a search without case: dotted and dotless i, long s, and the sign of the kelvin
+NOT_EQUAL = re.compile("[\u0130\u0131\u017f\u212a]")
 HAS_SIGN = re.compile(SIGNS)
 FEW = 64  # Up to this number of texts, Arrow takes longer to read the pattern than Python to search the texts
 
@@ -115,6 +117,8 @@ def in_digits(text: str) -> str:
     >>> in_digits("from half past six to a quarter to nine"), in_digits("half a dozen eggs")
     ('from 6:30 to 8:45', '6 eggs')
     """
+    if NOT_EQUAL.search(text):
+        return text
     for pattern, change in CHANGES:
         text = pattern.sub(change, text)
     return text

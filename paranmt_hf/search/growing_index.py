@@ -136,7 +136,10 @@ def rounded(vectors: np.ndarray) -> np.ndarray:
 
 def _nearest_lists(vectors: np.ndarray, centroids: np.ndarray) -> np.ndarray:
     """Return the centroid with the largest product of each vector [vector], int64."""
-    return np.argmax(vectors @ centroids.T, axis=1)
+    found = np.empty(len(vectors), np.int64)
+    for start, stop in spans(len(vectors), AT_ONCE):
+        found[start:stop] = np.argmax(vectors[start:stop] @ centroids.T, axis=1)
+    return found
 
 
 def signs_of(vectors: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ from paranmt_hf.util.progress import QUIET_SECONDS, Progress
 from paranmt_hf.util.records import as_json
 
 # What a method finds: a row that it drops, the earlier row that it is like, and their similarity.
+BETWEEN_SIDES = " \u01c0 "  # A letter that looks like a bar
 DROPPED = np.dtype([("row", np.int64), ("like", np.int64), ("score", np.float32)])
 
 
@@ -227,12 +228,13 @@ class Deduplication:
                     raw, numbers = split.columns, numbers[split.documents]
                 texts = [decode(column) for column in raw]
                 if source is self.table:
-                    self.undecodable += sum(text.null_count for text in texts) - sum(
-                        column.null_count for column in raw
-                    )
-                sides = [normalise(text.fill_null("")) for text in texts]
+                    lost = [
+                        pc.and_(pc.is_null(text), pc.is_valid(cell)) for text, cell in zip(texts, raw, strict=True)
+                    ]
+                    self.undecodable += pc.sum(reduce(pc.or_, lost)).as_py() or 0
+                plain_texts = [normalise(text.fill_null("")) for text in texts]
                 count += len(numbers)
-                yield pa.record_batch([pa.array(numbers), joined(sides)], names=["id", "sentence"])
+                yield pa.record_batch([pa.array(numbers), joined(plain_texts)], names=["id", "sentence"])
             bounds.append(bounds[-1] + count)
 
     def _find(self, method: Method, texts: StoredSentences, rows: np.ndarray, fixed: int, folder: Path) -> np.ndarray:
@@ -295,12 +297,18 @@ def _exact(read: Read, count: int) -> Repeats:
 
 
 def joined(sides: list[pa.Array]) -> pa.Array:
-    """Return texts [row], or the two sides of pairs one after the other, the one whose letters come first before."""
+    """Return texts [row], or the two sides of pairs one after the other, the one whose letters come first before.
+
+    A pair of which a side is empty is empty, so that it is like no other. Between the sides is a letter, so that it
+    counts where a side ends.
+    """
     if len(sides) == 1:
         return sides[0]
-    turned = pc.less(plain(sides[1]), plain(sides[0]))
+    letters = [plain(side) for side in sides]
+    turned = pc.less(letters[1], letters[0])
     first, second = pc.if_else(turned, sides[1], sides[0]), pc.if_else(turned, sides[0], sides[1])
-    return pc.binary_join_element_wise(first, second, " ")
+    is_empty = pc.or_(pc.equal(letters[0], ""), pc.equal(letters[1], ""))
+    return pc.if_else(is_empty, "", pc.binary_join_element_wise(first, second, BETWEEN_SIDES))
 
 
 def _near(

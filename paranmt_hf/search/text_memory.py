@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import index
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -14,24 +14,18 @@ import numpy as np
 
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.encoders.static_encoder import StaticEncoder
-from paranmt_hf.errors import InputError, refuse
+from paranmt_hf.errors import refuse
 from paranmt_hf.meaning.judgement import Meaning, judged
 from paranmt_hf.search.growing_index import SCALE, GrowingIndex, rounded
+from paranmt_hf.search.memory_file import MemoryFile
 from paranmt_hf.search.storage import normalised, spans
 from paranmt_hf.text.text_lists import list_of_texts
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.records import as_json
 
-FILE = "memory.sqlite"
-FORMAT = 1
 COMPARED = 4  # Number of nearest texts, of those in memory, with which each new text is compared
 AT_ONCE = 256  # Number of texts that are added at once
 LEAST = np.float32(0.3)  # Texts with a smaller cosine are never taken for the same
-TABLES = """
-CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE texts (id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL, value TEXT, vector BLOB NOT NULL);
-CREATE TABLE removed (number INTEGER PRIMARY KEY AUTOINCREMENT, id INTEGER NOT NULL);
-"""
 
 
 @dataclass(frozen=True)
@@ -85,9 +79,9 @@ class Candidate:
 class TextMemory:
     """A set of texts in a folder that grows, and knows which new texts mean the same as one of them.
 
-    Texts may have a value, such as an answer. All is in one SQLite file, and each call is one transaction: after a
-    process is killed, the file has what the finished calls added. Several processes may use a memory at once. The
-    vectors are in memory, too, with a byte for each dimension and text.
+    Texts may have a value, such as an answer. All is in one SQLite file. Each call is a transaction, or several for
+    more than 256 texts: after a process is killed, the file has what the finished ones added. Several processes and
+    threads may use a memory at once. The vectors are in memory, too, with a byte for each dimension and text.
 
     Args:
         folder: Folder of the memory, which is made if there is none.
@@ -120,41 +114,7 @@ class TextMemory:
         self._encoder.probability("a", "b", prior=prior)
         self._index = GrowingIndex(self._encoder.dimension)
         self._read, self._removals = 0, 0  # The last id, and the last removal, that the index has
-        self._database = self._open(str(as_json(named.identity)["revision"]), named.name)
-
-    def _open(self, revision: str, name: str) -> sqlite3.Connection:
-        """Open the file, or make it; raises `InputError` for a memory of another encoder."""
-        if self.folder.is_file():
-            raise InputError(f"{self.folder} is a file; give a folder", option="folder", path=self.folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / FILE
-        facts = {"format": str(FORMAT), "encoder": revision, "encoder name": name}
-        try:
-            database = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
-            # A killed process loses nothing that was committed; a power cut may lose the last calls, and no more.
-            database.execute("PRAGMA journal_mode=WAL")
-            database.execute("PRAGMA synchronous=NORMAL")
-            database.execute("BEGIN IMMEDIATE")
-            if not database.execute("SELECT name FROM sqlite_master WHERE name = 'facts'").fetchone():
-                for statement in TABLES.split(";"):
-                    database.execute(statement)
-                database.executemany("INSERT INTO facts VALUES (?, ?)", facts.items())
-            database.execute("COMMIT")
-            stored = dict(database.execute("SELECT name, value FROM facts"))
-        except sqlite3.DatabaseError as error:
-            raise InputError(
-                f"{path} is no memory of texts, or damaged ({error}); give another folder", option="folder", path=path
-            ) from None
-        if stored.get("format") != facts["format"]:
-            raise InputError(f"{path} is no memory that this version can read", option="folder", path=path)
-        if stored["encoder"] != revision:
-            raise InputError(
-                f"{self.folder} is a memory of the encoder {stored['encoder name']} ({stored['encoder']}), and {name} "
-                f"({revision}) makes other vectors: name the encoder of the memory, or another folder",
-                option="encoder",
-                path=self.folder,
-            )
-        return database
+        self._file = MemoryFile(self.folder, str(as_json(named.identity)["revision"]), named.name)
 
     def __enter__(self) -> Self:
         return self
@@ -166,38 +126,22 @@ class TextMemory:
 
     def close(self) -> None:
         """Close the file."""
-        self._database.close()
+        self._file.close()
 
     def __len__(self) -> int:
-        with self._reading():
+        with self._file.guarded():
             self._refresh()
         return len(self._index)
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Turn errors of SQLite about the file in a block into `InputError`."""
-        path = self.folder / FILE
-        try:
-            yield
-        except sqlite3.ProgrammingError:
-            raise InputError(f"{self.folder}: this memory was closed; open it again", path=self.folder) from None
-        except sqlite3.DatabaseError as error:
-            raise InputError(
-                f"{path} cannot be used ({error}); if it is damaged, SQLite's `.recover` may save its texts", path=path
-            ) from error
-
-    @contextmanager
     def _transaction(self) -> Iterator[None]:
         """Run a block as one transaction, with the changes of other processes in the index."""
-        with self._reading():
-            self._database.execute("BEGIN IMMEDIATE")
+        with self._file.guarded():
             try:
-                self._refresh()
-                yield
-                self._database.execute("COMMIT")
+                with self._file.transaction():
+                    self._refresh()
+                    yield
             except BaseException:
-                if self._database.in_transaction:
-                    self._database.execute("ROLLBACK")
                 # The index may have what was rolled back, so all is read again.
                 self._index = GrowingIndex(self._index.dimension)
                 self._read = self._removals = 0
@@ -205,21 +149,14 @@ class TextMemory:
 
     def _refresh(self) -> None:
         """Read what this or other processes have added and removed since the index was last refreshed."""
-        while True:
-            rows = self._database.execute(
-                "SELECT id, vector FROM texts WHERE id > ? ORDER BY id LIMIT 65536", (self._read,)
-            ).fetchall()
-            if not rows:
-                break
+        while rows := self._file.vectors_after(self._read):
             vectors = np.frombuffer(b"".join(row[1] for row in rows), np.int8).reshape(len(rows), -1)
             ids = np.array([row[0] for row in rows], np.int64)
             for start, stop in spans(len(rows), AT_ONCE):
                 self._index.add(normalised(vectors[start:stop]), ids[start:stop])
                 self._make_lists()
             self._read = rows[-1][0]
-        gone = self._database.execute(
-            "SELECT number, id FROM removed WHERE number > ? ORDER BY number", (self._removals,)
-        ).fetchall()
+        gone = self._file.removed_after(self._removals)
         if gone:
             self._index.remove(np.array([row[1] for row in gone], np.int64))
             self._removals = gone[-1][0]
@@ -260,14 +197,16 @@ class TextMemory:
         """Add some texts in a transaction."""
         vectors = normalised(self._encoder.encode(texts))
         candidates = self._candidates(vectors)
-        stored = self._texts([each.id for some in candidates for each in some if each.id])
+        stored = self._file.texts_of([each.id for some in candidates for each in some if each.id])
         pairs = [(row, each) for row, some in enumerate(candidates) for each in some]
         meanings = self._meanings(
             [texts[row] for row, _ in pairs],
             [stored[each.id][0] if each.id else texts[each.row] for _, each in pairs],
             [each.cosine for _, each in pairs],
         )
-        (last,) = self._database.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence").fetchone()
+        last = self._file.last_number()
+        unread = np.flatnonzero(~vectors.any(axis=1))
+        equal = self._file.numbers_of(texts[row] for row in unread.tolist())
         numbers: list[int] = []  # Number of each text that was added, 0 for the others
         found = []
         meaning_of = iter(meanings)
@@ -278,6 +217,9 @@ class TextMemory:
                 if number:
                     seen, value = stored[number] if each.id else (texts[each.row], values[each.row])
                     hits.append(MemoryHit(number, seen, value, min(each.cosine, 1.0), meaning))
+            if text in equal and not vectors[row].any():
+                # The encoder knows no word of the text, so only the same text is known.
+                hits.append(MemoryHit(equal[text][0], text, equal[text][1], 1.0, Meaning(True, 1.0, ())))
             hits.sort(key=lambda hit: (-hit.cosine, hit.id))
             nearest = max(hits[:COMPARED], key=lambda hit: (hit.meaning.same, hit.meaning.probability), default=None)
             if nearest is not None and nearest.meaning.same:
@@ -287,8 +229,9 @@ class TextMemory:
                 last += 1
                 numbers.append(last)
                 vector = rounded(vectors[row : row + 1]).tobytes()
-                self._database.execute("INSERT INTO texts VALUES (?, ?, ?, ?)", (last, text, values[row], vector))
+                self._file.insert(last, text, values[row], vector)
                 found.append(Remembered(False, last, nearest))
+                equal[text] = last, values[row]
         new = np.flatnonzero(numbers)
         if len(new):
             self._index.add(vectors[new], np.array(numbers, np.int64)[new])
@@ -326,16 +269,6 @@ class TextMemory:
             found[pair] = meaning
         return found
 
-    def _texts(self, ids: Sequence[int]) -> dict[int, tuple[str, str | None]]:
-        """Return the texts with some numbers, and their values."""
-        found = {}
-        for start, stop in spans(len(ids), 500):
-            some = ids[start:stop]
-            marks = ",".join("?" * len(some))
-            rows = self._database.execute(f"SELECT id, text, value FROM texts WHERE id IN ({marks})", some)
-            found.update({number: (text, value) for number, text, value in rows})
-        return found
-
     def find(self, texts: str | Iterable[str], *, top: int = 1) -> list[list[MemoryHit]]:
         """Find the texts nearest to others, the nearest first.
 
@@ -351,10 +284,10 @@ class TextMemory:
         if not wanted:
             return []
         vectors = normalised(self._encoder.encode(wanted))
-        with self._reading():
+        with self._file.guarded():
             self._refresh()
             items, cosines = self._index.nearest(vectors, top)
-            known = self._texts([item for item in items.ravel().tolist() if item >= 0])
+            known = self._file.texts_of([item for item in items.ravel().tolist() if item >= 0])
         # Another process may have removed a text in the meantime.
         pairs = [
             (row, item, float(cosines[row, rank]))
@@ -373,11 +306,11 @@ class TextMemory:
 
     def remove(self, ids: int | Iterable[int]) -> int:
         """Remove texts by their numbers, and return how many there were; numbers are not given again."""
-        wanted = [ids] if isinstance(ids, int) else [int(number) for number in ids]
+        refuse(isinstance(ids, str), "ids are numbers, as `add` and `find` give them", option="ids")
+        wanted = [ids] if isinstance(ids, int) else [index(number) for number in ids]
         with self._transaction():
-            known = [*self._texts(wanted)]
-            self._database.executemany("DELETE FROM texts WHERE id = ?", [(number,) for number in known])
-            self._database.executemany("INSERT INTO removed (id) VALUES (?)", [(number,) for number in known])
+            known = [*self._file.texts_of(wanted)]
+            self._file.remove(known)
             self._refresh()
         return len(known)
 
@@ -385,10 +318,8 @@ class TextMemory:
         """Yield the number, the text and the value of each text, in the order in which they were added."""
         last = 0
         while True:
-            with self._reading():
-                rows = self._database.execute(
-                    "SELECT id, text, value FROM texts WHERE id > ? ORDER BY id LIMIT 10000", (last,)
-                ).fetchall()
+            with self._file.guarded():
+                rows = self._file.texts_after(last)
             if not rows:
                 return
             yield from rows

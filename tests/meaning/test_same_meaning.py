@@ -104,6 +104,12 @@ def test_a_difference_and_its_reason(first, second, reason):
         ("The bag weighs 45 lbs.", "The bag weighs 45 pounds."),
         ("The lift carries up to eight people.", "The lift carries no more than eight people."),
         ("The kitchen is below the nursery.", "The nursery is above the kitchen."),
+        ("Set the minimum and maximum values.", "Set the minimum and maximum values."),
+        (
+            "It takes less than 5 minutes for more than 3 people.",
+            "It takes less than 5 minutes for more than 3 people.",
+        ),
+        ("HAPPY CHR\u0130STMAS EVE", "three quarters of a b\u0131llion"),
     ],
 )
 def test_the_same_in_another_form(first, second):

@@ -74,6 +74,22 @@ def test_pairs_may_change_sides(tmp_path):
     assert pq.read_table(made.folder).to_pydict() == train
 
 
+def test_where_a_side_ends_and_sides_that_are_not_text(tmp_path):
+    rows = [
+        b"big cat\tsat",
+        b"big\tcat sat",
+        b"Hello\t\xff\xfe",
+        b"Hello\t\xff\xfd",
+        b"Hello\t",
+        b"Hello\t",
+        b"sat\tbig cat",
+    ]
+    (tmp_path / "in.tsv").write_bytes(b"\n".join([b"x\ty", *rows]) + b"\n")
+    made = dedup(tmp_path / "in.tsv", tmp_path / "out.tsv", column="x", second_column="y")
+    assert made.folder.read_bytes().splitlines()[1:] == rows[:6]
+    assert (made.record.dropped["exact"], made.record.undecodable) == (1, 2)
+
+
 def test_split_documents_against_others(tmp_path):
     pytest.importorskip("sentencex")
     (tmp_path / "train.txt").write_text("One is here. The second sentence stays. A third one.\nA third one.\n")

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -151,6 +152,7 @@ def test_bad_input(tmp_path, encoder):
         (lambda: TextMemory(tmp_path / "new", "multilingual"), None, None),
         (lambda: TextMemory(tmp_path / "memory").add(["a", "b"], ["one"]), "values", None),
         (lambda: TextMemory(tmp_path / "memory").add(["a"], [1]), "values", None),
+        (lambda: TextMemory(tmp_path / "memory").remove("12"), "ids", None),
         (lambda: TextMemory(tmp_path / "memory").find("a", top=0), "top", None),
     ):
         with pytest.raises(InputError) as raised:
@@ -158,6 +160,42 @@ def test_bad_input(tmp_path, encoder):
         assert (raised.value.option, raised.value.path) == (option, path)
     with TextMemory(tmp_path / "memory") as memory:
         assert len(memory) == 1
+
+
+def test_threads_share_a_memory(tmp_path):
+    memory, errors = TextMemory(tmp_path), []
+
+    def work(number):
+        try:
+            for part in range(10):
+                memory.add([f"thread {number} wrote text {part} about {part * 17 + number}"])
+                memory.find("thread 1 wrote")
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    numbers = [number for number, _, _ in memory.texts()]
+    assert numbers == list(range(1, len(memory) + 1))
+
+
+def test_texts_without_a_known_word_are_known_letter_by_letter(tmp_path):
+    with TextMemory(tmp_path) as memory:
+        found = memory.add(["\u65e5\u672c\u8a9e", "\u65e5\u672c\u8a9e", "\u65e5\u672c", ""])
+        assert [(each.known, each.id) for each in found] == [(False, 1), (True, 1), (False, 2), (False, 3)]
+        assert [each.known for each in memory.add(["\u65e5\u672c", "", "a"])] == [True, True, False]
+
+
+def test_processes_open_a_new_memory_at_once(tmp_path):
+    command = f"from paranmt_hf import TextMemory; TextMemory({str(tmp_path)!r}).add('one text')"
+    processes = [subprocess.Popen([sys.executable, "-c", command]) for _ in range(3)]
+    assert [process.wait() for process in processes] == [0, 0, 0]
+    with TextMemory(tmp_path) as memory:
+        assert [text for _, text, _ in memory.texts()] == ["one text"]
 
 
 def test_a_memory_that_is_damaged_in_the_middle(tmp_path):
@@ -174,7 +212,7 @@ def test_a_memory_that_is_damaged_in_the_middle(tmp_path):
     memory.close()
     with pytest.raises(InputError) as raised:
         memory.find("anything")
-    assert raised.value.path == tmp_path / "other"
+    assert raised.value.path == tmp_path / "other" / "memory.sqlite"
 
 
 def unit(vectors):

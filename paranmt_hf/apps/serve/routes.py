@@ -23,6 +23,7 @@ from starlette.routing import Route
 from paranmt_hf.apps.serve.vectors import SentenceVectors, ServeLimits
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.text_lists import with_whole_characters
+from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.local_page import App, Message, Receive, Send
 from paranmt_hf.util.wording import brief
 from paranmt_hf.version import __version__
@@ -212,7 +213,10 @@ class ServeApp:
         threshold = values.get("threshold", 0.5)
         if not isinstance(threshold, int | float) or isinstance(threshold, bool):
             raise InputError(f"threshold must be a number, was {brief(threshold)}", option="threshold")
-        found = await self._vectors.same_meaning(first, second, threshold)
+        language = values.get("language", ENGLISH)
+        if not isinstance(language, str):
+            raise InputError(f"language must be a text such as en, was {brief(language)}", option="language")
+        found = await self._vectors.same_meaning(first, second, threshold, language)
         return _json([{"same": each.same, "probability": each.probability, "reasons": each.reasons} for each in found])
 
     async def info(self, request: Request) -> Response:

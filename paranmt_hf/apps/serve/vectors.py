@@ -104,9 +104,11 @@ class SentenceVectors:
         vectors = vectors[:, :dimensions]
         return np.ascontiguousarray(normalize(vectors) if normalized else vectors)
 
-    async def same_meaning(self, first: list[str], second: list[str], threshold: float) -> list[Meaning]:
+    async def same_meaning(
+        self, first: list[str], second: list[str], threshold: float, language: str
+    ) -> list[Meaning]:
         """Decide whether pairs of sentences mean the same, as the method of the encoder does."""
-        judge = partial(self.encoder.same_meaning, first, second, threshold=threshold)
+        judge = partial(self.encoder.same_meaning, first, second, threshold=threshold, language=language)
         return await asyncio.get_running_loop().run_in_executor(self._pool, judge)
 
     def _encode(self, sentences: list[str]) -> np.ndarray:
