@@ -16,7 +16,6 @@ import numpy as np
 from paranmt_hf.encoders.null_distribution import NullData, NullDistribution
 from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.repository import CALIBRATION_FILE, Model, files_checksum
-from paranmt_hf.meaning.judgement import judged
 from paranmt_hf.text.text_lists import list_of_texts
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.records import Record
@@ -321,6 +320,9 @@ class WithCalibration:
         language: str = ENGLISH,
     ) -> Any:  # noqa: ANN401 - a `Meaning` for two sentences
         """Decide whether two sentences mean the same, or each pair of two lists; see `paranmt_hf.same_meaning`."""
+        # Compiled rules bring numba, which encoding does not need.
+        from paranmt_hf.meaning.judgement import judged
+
         refuse(not 0 <= threshold <= 1, f"threshold must be from 0 to 1, was {threshold}", option="threshold")
         left, right = _pairs_of(first, second)
         found = judged(np.asarray(self.probability(left, right, prior=prior)), left, right, threshold, language)

@@ -6,17 +6,19 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from paranmt_hf.encoders.static_average import normalize
 from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.hub.repository import locate
-from paranmt_hf.meaning.judgement import Meaning
 from paranmt_hf.util.machine import visible_cores
 from paranmt_hf.util.markers import Count
 from paranmt_hf.util.settings import Settings
+
+if TYPE_CHECKING:
+    from paranmt_hf.meaning.judgement import Meaning
 
 
 @dataclass(frozen=True)
