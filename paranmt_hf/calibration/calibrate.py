@@ -21,7 +21,7 @@ from paranmt_hf.encoders.model_folder import copy_model
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.repository import files_checksum, locate
-from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.text.languages import ENGLISH
 from paranmt_hf.training.publish import rewrite_card
 from paranmt_hf.training.record import CALIBRATION_PICTURE, EncoderResult
 from paranmt_hf.util.files import shown_path

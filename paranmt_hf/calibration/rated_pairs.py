@@ -25,7 +25,7 @@ from paranmt_hf.evaluation.pair_file import SCORES, by_spelling
 from paranmt_hf.evaluation.pair_set import StsSet
 from paranmt_hf.evaluation.sts_data import read_scored_pairs
 from paranmt_hf.hub.repository import ASSETS
-from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.text.languages import ENGLISH
 from paranmt_hf.util.files import source_name
 
 # The rated pairs that the package carries, by language (ISO 639-1).

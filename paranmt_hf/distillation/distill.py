@@ -20,9 +20,8 @@ from paranmt_hf.distillation.likeness import NEIGHBOURS
 from paranmt_hf.distillation.record import Distilled, DistillRecord
 from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.evaluation.sts_data import is_sample, sets_of
-from paranmt_hf.hub.languages import check_language
 from paranmt_hf.hub.repository import ASSETS, LANGUAGES_OF, locate, plain_name
-from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.text.languages import ENGLISH, check_language
 from paranmt_hf.training.card import shell_word, trained_values, write_model_card
 from paranmt_hf.training.inputs import holds_training, sentences_of
 from paranmt_hf.training.record import TrainingRecord

@@ -16,8 +16,8 @@ import numpy as np
 from paranmt_hf.encoders.null_distribution import NullData, NullDistribution
 from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.repository import CALIBRATION_FILE, Model, files_checksum
+from paranmt_hf.text.languages import ENGLISH
 from paranmt_hf.text.text_lists import list_of_texts
-from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.records import Record
 from paranmt_hf.util.wording import counted
 

@@ -26,9 +26,9 @@ from paranmt_hf.hub.repository import (
     locate,
 )
 from paranmt_hf.text.definitions import is_piece
+from paranmt_hf.text.languages import ENGLISH
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.tokens import WordTokenizer
-from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.text.word_vectors import WordVectors, knows_any, read_vectors
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.yaml_files import card_header

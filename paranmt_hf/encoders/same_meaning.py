@@ -10,7 +10,7 @@ from typing import Any
 from paranmt_hf.encoders.calibration import WithCalibration
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.encoders.static_encoder import StaticEncoder
-from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.text.languages import ENGLISH
 
 
 def same_meaning(

@@ -23,7 +23,8 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.lexicon.pmi import FOLDER, TABLE, count_word_pairs, merge_runs, pairs_in, runs_of, write_word_pairs
 from paranmt_hf.lexicon.word_sets import WORDS, WordSets, write_word_sets
 from paranmt_hf.text.definitions import words as tokens_of
-from paranmt_hf.text.word_rules import ENGLISH, cutter
+from paranmt_hf.text.languages import ENGLISH
+from paranmt_hf.text.word_rules import cutter
 from paranmt_hf.util.files import checksum, listed, shown_path
 from paranmt_hf.util.markers import Cosine, Count, Range, RunOnly
 from paranmt_hf.util.progress import Progress

@@ -19,8 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paranmt_hf.text.languages import ENGLISH
 from paranmt_hf.text.tokens import CorpusIds, TokenTable
-from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
+from paranmt_hf.text.word_rules import word_tokenizer_for
 from paranmt_hf.util.files import replacing, write_bytes
 from paranmt_hf.util.records import read_json
 

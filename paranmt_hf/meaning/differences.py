@@ -17,8 +17,8 @@ from paranmt_hf.meaning.sentence_pair import KINDS, NEAR, NUMBER_REPLACED
 from paranmt_hf.meaning.spelt_out import spelt_in_digits
 from paranmt_hf.meaning.words import Words, tokens_of
 from paranmt_hf.text.identity import mix
+from paranmt_hf.text.languages import ENGLISH
 from paranmt_hf.text.normal_form import normal_form
-from paranmt_hf.text.word_rules import ENGLISH
 
 MEANING_MISMATCH = "meaning_mismatch"
 MEANING_DEFINITION = 1  # Raise it when a rule or a list changes, so that columns of earlier corpora are computed again

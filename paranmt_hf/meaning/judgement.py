@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from paranmt_hf.meaning.differences import ADDRESSES, CLAIMS, NUMBERS, REASONS, MeaningReader
 from paranmt_hf.meaning.mismatch_columns import MismatchReader
+from paranmt_hf.text.languages import ENGLISH
 from paranmt_hf.text.normal_form import normal_form
-from paranmt_hf.text.word_rules import ENGLISH
 
 # What a difference multiplies the odds by: about the share of paraphrases with one, 3 %, divided by that of near
 # sentences that mean something else, 90 % (benchmarks/meaning.py).

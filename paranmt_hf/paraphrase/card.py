@@ -10,13 +10,12 @@ from typing import Any
 from paranmt_hf.corpus.reading.pair_files import languages
 from paranmt_hf.evaluation.results import Results
 from paranmt_hf.hub.cards import render
-from paranmt_hf.hub.languages import LANGUAGES
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import About
 from paranmt_hf.paraphrase.measures import noisy_examples
 from paranmt_hf.paraphrase.record import ParaphraserRecord
 from paranmt_hf.paraphrase.templates import CODE, LSTM_TYPE
-from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.text.languages import ENGLISH, LANGUAGES
 from paranmt_hf.training.card import data_options, hub_datasets
 from paranmt_hf.util.settings import option_words
 from paranmt_hf.util.tables import code, escape, markdown_table

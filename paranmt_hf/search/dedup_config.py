@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from paranmt_hf.corpus.selection.near_duplicates import SIMILARITY
 from paranmt_hf.search.indexed_vectors import SEARCH
-from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.text.languages import ENGLISH
 from paranmt_hf.util.markers import Advanced, Count, Range
 from paranmt_hf.util.settings import Settings
 

@@ -23,7 +23,7 @@ from paranmt_hf.search.indexed_vectors import IndexedVectors, holds_vectors, ind
 from paranmt_hf.search.ranked_negatives import NOBODY, FoundNegatives, HardNegativesConfig, find_negatives
 from paranmt_hf.search.storage import ITEMS, Counted, spans, write_sentences
 from paranmt_hf.text.identity import first_equal, keys_of
-from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.text.languages import ENGLISH
 from paranmt_hf.training.inputs import sentences_of
 from paranmt_hf.util.files import checksum, listed, replacing, source_name, write_bytes
 from paranmt_hf.util.markers import Group, Prefixed

@@ -16,7 +16,6 @@ from paranmt_hf.corpus.reading.splitting import SentenceSplitter
 from paranmt_hf.corpus.release.record import language_of
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError, refuse
-from paranmt_hf.hub.languages import check_language
 from paranmt_hf.search.indexed_vectors import (
     IndexConfig,
     IndexedVectors,
@@ -25,9 +24,9 @@ from paranmt_hf.search.indexed_vectors import (
     index_sentences,
     write_source,
 )
+from paranmt_hf.text.languages import ENGLISH, check_language
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.text_lists import list_of_texts
-from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.markers import Advanced, Count, Range
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run

@@ -38,7 +38,7 @@ from paranmt_hf.search.indexed_vectors import (
     write_source,
 )
 from paranmt_hf.search.storage import spans
-from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.text.languages import ENGLISH
 from paranmt_hf.util.files import refuse_inside, resolved, shown_path
 from paranmt_hf.util.markers import Advanced, Cosine, Count, Group, PythonOnly, Range, Without
 from paranmt_hf.util.progress import Progress

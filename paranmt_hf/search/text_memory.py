@@ -19,8 +19,8 @@ from paranmt_hf.meaning.judgement import Meaning, judged
 from paranmt_hf.search.growing_index import SCALE, GrowingIndex, rounded
 from paranmt_hf.search.memory_file import MemoryFile
 from paranmt_hf.search.storage import normalised, spans
+from paranmt_hf.text.languages import ENGLISH
 from paranmt_hf.text.text_lists import list_of_texts
-from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.records import as_json
 
 COMPARED = 4  # Number of nearest texts, of those in memory, with which each new text is compared

@@ -12,10 +12,9 @@ from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.reading.sentences import SentenceSources
 from paranmt_hf.corpus.reading.splitting import SentenceSplitter
 from paranmt_hf.errors import InputError, WriteError
-from paranmt_hf.hub.languages import check_language
 from paranmt_hf.sent2vec.config import Sent2VecConfig
 from paranmt_hf.sent2vec.record import Sent2VecRecord, Sent2VecSettings, sent2vec_values
-from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.text.languages import ENGLISH, check_language
 from paranmt_hf.training.card import write_model_card
 from paranmt_hf.training.record import TRAINING_PICTURE, EncoderResult, History, plot_history
 from paranmt_hf.util.files import listed, shown_path

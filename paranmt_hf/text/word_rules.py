@@ -21,10 +21,10 @@ import pyarrow.compute as pc
 from tokenizers import Regex, pre_tokenizers
 
 from paranmt_hf.text.definitions import cut_chunk, word_normalizer
+from paranmt_hf.text.languages import ENGLISH
 from paranmt_hf.text.normal_form import change_rows, normal_form, rows_with
 from paranmt_hf.text.tokens import WordTokenizer
 
-ENGLISH = "en"
 # Words that end with an apostrophe before the next word, by language; with the apostrophe they are tokens.
 ELISIONS = {
     "ca": "[dlmnst]",

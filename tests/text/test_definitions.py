@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paranmt_hf.corpus.scoring.scores import score_pairs
-from paranmt_hf.hub.languages import LANGUAGES, check_language
 from paranmt_hf.text.definitions import character_ngrams, words
+from paranmt_hf.text.languages import LANGUAGES, check_language
 from paranmt_hf.text.tokens import Bags, WordTokenizer, cut_chunk, ngram_starts
 from paranmt_hf.text.word_rules import cutter, word_tokenizer_for
 from tests.refused import refused

@@ -22,8 +22,8 @@ from starlette.routing import Route
 
 from paranmt_hf.apps.serve.vectors import SentenceVectors, ServeLimits
 from paranmt_hf.errors import InputError
+from paranmt_hf.text.languages import ENGLISH
 from paranmt_hf.text.text_lists import with_whole_characters
-from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.local_page import App, Message, Receive, Send
 from paranmt_hf.util.wording import brief
 from paranmt_hf.version import __version__

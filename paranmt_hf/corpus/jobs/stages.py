@@ -24,7 +24,8 @@ from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.meaning.differences import MEANING_DEFINITION, MEANING_MISMATCH, MeaningReader
 from paranmt_hf.meaning.mismatch_columns import DEFINITION, MISMATCHES, MismatchReader
-from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
+from paranmt_hf.text.languages import ENGLISH
+from paranmt_hf.text.word_rules import word_tokenizer_for
 from paranmt_hf.util.records import describe_differences
 
 PROBABILITY = "para_probability"

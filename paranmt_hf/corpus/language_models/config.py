@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from paranmt_hf.corpus.language_models.reasoning import REASONING_MARKS, Mark, parse_mark
 from paranmt_hf.corpus.scoring.language import LANGUAGES as DETECTABLE
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.languages import LANGUAGES
+from paranmt_hf.text.languages import LANGUAGES
 from paranmt_hf.util.markers import Range, Seed
 from paranmt_hf.util.settings import Settings
 

@@ -15,7 +15,7 @@ from paranmt_hf.corpus.parsing.tree_file import TreeFile, append_kept, lock_kept
 from paranmt_hf.corpus.parsing.trees import Tree, linearised
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import perhaps_path
-from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.text.languages import ENGLISH
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.progress import Progress
 

@@ -22,7 +22,7 @@ from paranmt_hf.corpus.reading.tables import Piece, Table, file_identity
 from paranmt_hf.corpus.reading.wmt import WmtSgmlTable
 from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.client import split_revision
-from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.text.languages import ENGLISH
 from paranmt_hf.util.markers import Advanced
 from paranmt_hf.util.settings import Settings
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from paranmt_hf.corpus.reading.language_tables import LanguageTable, Unit, plain_code
 from paranmt_hf.corpus.reading.lines import unpacked
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.text.languages import ENGLISH
 from paranmt_hf.util.optional import require
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.errors import refuse
-from paranmt_hf.hub.languages import LANGUAGES, check_language
+from paranmt_hf.text.languages import LANGUAGES, check_language
 from paranmt_hf.util.optional import check_installed, versions
 
 PACKAGE = "sentencex"

@@ -18,7 +18,8 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import usual_score
 from paranmt_hf.meaning.differences import MEANING_MISMATCH
 from paranmt_hf.meaning.mismatch_columns import MISMATCHES
-from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
+from paranmt_hf.text.languages import ENGLISH
+from paranmt_hf.text.word_rules import word_tokenizer_for
 from paranmt_hf.util.parquet import read_schema
 from paranmt_hf.util.wording import brief, counted
 

@@ -14,8 +14,8 @@ from paranmt_hf.corpus.release.release import FOLDERS
 from paranmt_hf.corpus.release.schema import COLUMNS, IMPORTED, MEANINGS, SECOND
 from paranmt_hf.corpus.statistics.release_counts import text_histogram
 from paranmt_hf.hub.cards import render
-from paranmt_hf.hub.languages import LANGUAGES
 from paranmt_hf.hub.licenses import License
+from paranmt_hf.text.languages import LANGUAGES
 
 HISTOGRAMS_PICTURE = "histograms.png"
 # Paths of all files of a corpus except its card and its record.

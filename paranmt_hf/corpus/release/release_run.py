@@ -44,9 +44,8 @@ from paranmt_hf.corpus.scoring.alignment import (
 )
 from paranmt_hf.corpus.statistics.release_counts import plot_histograms, text_histogram
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.languages import check_language
 from paranmt_hf.hub.licenses import License
-from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.text.languages import ENGLISH, check_language
 from paranmt_hf.util.files import shown_path, write_bytes
 from paranmt_hf.util.markers import Advanced
 from paranmt_hf.util.parquet import read_schema

@@ -16,7 +16,7 @@ from paranmt_hf.corpus.selection.column_files import ColumnFile, ListFile
 from paranmt_hf.corpus.selection.minhash import BATCH, MinHash, Sets, Shingler, bands_and_rows, jaccard
 from paranmt_hf.meaning.differences import DifferentDocuments
 from paranmt_hf.text.identity import mix, salt
-from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.text.languages import ENGLISH
 from paranmt_hf.util.progress import Progress
 
 SIMILARITY = 0.7  # Smallest Jaccard similarity of near-duplicates

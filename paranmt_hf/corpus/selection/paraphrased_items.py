@@ -16,8 +16,9 @@ from paranmt_hf.corpus.selection.decontamination import MIN_WORDS, is_word, long
 from paranmt_hf.corpus.selection.filters import Filter, Verdict
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.meaning.mismatch_columns import DEFINITION, MismatchReader
+from paranmt_hf.text.languages import ENGLISH
 from paranmt_hf.text.protocols import Encoder
-from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
+from paranmt_hf.text.word_rules import word_tokenizer_for
 
 # These values come from pairs that the benchmark does not use (benchmarks/decontamination.py --tune).
 ITEM_SIMILARITY = 0.6  # Smallest score of a paraphrase

@@ -33,7 +33,7 @@ from paranmt_hf.corpus.selection.repeated_rows import Compared, FirstCopies, Fir
 from paranmt_hf.corpus.statistics.draws import Interval
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.text.languages import ENGLISH
 from paranmt_hf.util.markers import Advanced, Count, Group, Range, Seed, Share
 from paranmt_hf.util.settings import Settings
 

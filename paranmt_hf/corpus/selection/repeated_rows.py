@@ -15,8 +15,8 @@ from paranmt_hf.corpus.selection.filters import Rows, TwoPassFilter, Verdict
 from paranmt_hf.corpus.selection.near_duplicates import SIMILARITY, NearDuplicateSearch
 from paranmt_hf.meaning.differences import MEANING_DEFINITION, DifferentDocuments
 from paranmt_hf.meaning.mismatch_columns import DEFINITION
+from paranmt_hf.text.languages import ENGLISH
 from paranmt_hf.text.normal_form import normal_form
-from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import writing
 from paranmt_hf.util.parquet import database
 from paranmt_hf.util.progress import QUIET_SECONDS, Progress

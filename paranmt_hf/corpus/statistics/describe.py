@@ -40,9 +40,8 @@ from paranmt_hf.corpus.statistics.diversity import (
 )
 from paranmt_hf.corpus.statistics.sampling import COLUMN_NAMES, MeasuredCorpus, draw, open_corpus
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.languages import LANGUAGES, check_language
+from paranmt_hf.text.languages import ENGLISH, LANGUAGES, check_language
 from paranmt_hf.text.tokens import CorpusIds, PerToken
-from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import listed, refuse_inside, resolved, result_file, write_result, writing
 from paranmt_hf.util.machine import visible_cores
 from paranmt_hf.util.markers import Advanced, AlsoWrites, Count, Group, PythonOnly, Range, RunOnly, Seed, Writes

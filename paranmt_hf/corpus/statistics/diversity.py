@@ -16,8 +16,9 @@ from scipy.sparse import csr_array
 from scipy.special import entr
 
 from paranmt_hf.corpus.parsing.trees import Reading
+from paranmt_hf.text.languages import ENGLISH
 from paranmt_hf.text.tokens import PerToken
-from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
+from paranmt_hf.text.word_rules import word_tokenizer_for
 from paranmt_hf.util.files import replacing
 
 # Lower end, upper end and number of bins of each histogram; values outside count in the outermost bins.

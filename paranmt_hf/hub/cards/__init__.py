@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from paranmt_hf.hub.languages import LANGUAGES
+from paranmt_hf.text.languages import LANGUAGES
 from paranmt_hf.util.tables import code, escape, percent, quoted
 from paranmt_hf.util.wording import counted
 

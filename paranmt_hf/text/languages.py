@@ -6,6 +6,7 @@ import difflib
 
 from paranmt_hf.errors import InputError
 
+ENGLISH = "en"
 # The code and the English name of each language of ISO 639-1, without withdrawn codes.
 _NAMES = """
 aa Afar, ab Abkhazian, ae Avestan, af Afrikaans, ak Akan, am Amharic, an Aragonese, ar Arabic, as Assamese, av
