@@ -153,7 +153,7 @@ def hard_negatives(
             left_out={name: count for name, count in (stored.counted.dropped | found.left_out).items() if count},
             rejected={name: count for name, count in found.rejected.items() if count},
             files={path.relative_to(folder).as_posix(): checksum(path) for path in files},
-            **made_with("numpy", "pyarrow", "torch"),
+            **made_with("numpy", "pyarrow"),
         )
         write_bytes(folder / "README.md", record.card.encode())
         return record

@@ -139,7 +139,7 @@ class SentenceIndex(Result[IndexRecord]):
                 lines=counted.lines,
                 dropped=counted.dropped,
                 files={path.name: path.stat().st_size for path in present},
-                **made_with("numpy", "torch"),
+                **made_with("numpy"),
             )
 
         return run(
@@ -217,7 +217,7 @@ class SentenceIndex(Result[IndexRecord]):
             return []
         found = self._indexed.nearest(encoded(self._encoder, texts), top, probes)
         sentences, hits = self._indexed.sentences, []
-        for scores, places in zip(found.scores.numpy(), found.items.numpy(), strict=True):
+        for scores, places in zip(found.scores, found.items, strict=True):
             items = self._indexed.items(places[places >= 0])
             cosines = np.minimum(scores[places >= 0], 1).tolist()
             lines = (sentences.lines(items) + 1).tolist()

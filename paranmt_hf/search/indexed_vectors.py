@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,8 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.reading.readers import Reader, Report
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
+from paranmt_hf.search.inverted_index import InvertedIndex, nearest_in_lists
+from paranmt_hf.search.neighbours import ItemPairs, Neighbours, nearest_vectors
 from paranmt_hf.search.storage import (
     VECTORS,
     WRITTEN,
@@ -39,10 +41,6 @@ from paranmt_hf.util.files import replacing, sweep, write_bytes
 from paranmt_hf.util.markers import Group, Range
 from paranmt_hf.util.records import from_json, read_json
 from paranmt_hf.util.settings import Settings
-
-if TYPE_CHECKING:
-    from paranmt_hf.search.inverted_index import InvertedIndex
-    from paranmt_hf.search.neighbours import ItemPairs, Neighbours
 
 COUNTED, SORTED = "sentences.json", "sorted.npy"
 WRITE_ROWS = 20_000  # Number of pairs that are written at once
@@ -92,9 +90,6 @@ class IndexedVectors:
         self.sentences = StoredSentences(folder)
         self.lists: InvertedIndex | None = None
         if (folder / SORTED).exists():
-            # Imports torch, which the help of commands does not need.
-            from paranmt_hf.search.inverted_index import InvertedIndex
-
             self.lists = InvertedIndex.read(folder)
             self.vectors = Vectors(folder / SORTED)
         else:
@@ -115,15 +110,10 @@ class IndexedVectors:
         Returns:
             Neighbours whose `items` are places of vectors, which `IndexedVectors.items` converts.
         """
-        import torch
-
-        from paranmt_hf.search.inverted_index import nearest_in_lists
-        from paranmt_hf.search.neighbours import nearest_vectors
-
-        vectors, most = torch.from_numpy(queries), min(top, len(self.sentences))
+        most = min(top, len(self.sentences))
         if self.lists is None:
-            return nearest_vectors(vectors, self.vectors, most)
-        return nearest_in_lists(vectors, self.vectors, self.lists, most, probes)
+            return nearest_vectors(queries, self.vectors, most)
+        return nearest_in_lists(queries, self.vectors, self.lists, most, probes)
 
 
 def index_sentences(
@@ -157,8 +147,6 @@ def index_sentences(
         count = config.count(len(vectors), max_exact)
         if not count:
             return IndexedVectors(folder)
-        from paranmt_hf.search.inverted_index import InvertedIndex
-
         lists = InvertedIndex.make(vectors, count)
         lists.save(folder)
         write_in_order(vectors, lists.order, folder / SORTED, config.precision)

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from paranmt_hf.search.neighbours import LOWEST, Neighbours
 from paranmt_hf.search.storage import Vectors, normalised, spans
@@ -33,7 +32,7 @@ class InvertedIndex:
         order: Row of the vector in each place [place].
     """
 
-    def __init__(self, centroids: torch.Tensor, bounds: np.ndarray, order: np.ndarray) -> None:
+    def __init__(self, centroids: np.ndarray, bounds: np.ndarray, order: np.ndarray) -> None:
         self.centroids, self.bounds, self.order = centroids, bounds, order
 
     @classmethod
@@ -48,7 +47,7 @@ class InvertedIndex:
         # memory for a million vectors.
         lists = np.empty(len(vectors), np.int64)
         for start, stop in spans(len(vectors), STEP):
-            lists[start:stop] = _nearest(torch.from_numpy(vectors.read(start, stop)), centroids, 1)[:, 0]
+            lists[start:stop] = _nearest(vectors.read(start, stop), centroids, 1)[:, 0]
         order = np.argsort(lists, kind="stable")
         bounds = np.concatenate([[0], np.cumsum(np.bincount(lists, minlength=count))])
         return cls(centroids, bounds, order)
@@ -59,11 +58,11 @@ class InvertedIndex:
         centroids = np.load(folder / "centroids.npy", allow_pickle=False)
         bounds = np.load(folder / "bounds.npy", allow_pickle=False)
         order = np.load(folder / "order.npy", mmap_mode="r", allow_pickle=False)
-        return cls(torch.from_numpy(centroids), bounds, order)
+        return cls(centroids, bounds, order)
 
     def save(self, folder: Path) -> None:
         """Write the centroids, the bounds and the order into npy files of a folder."""
-        arrays = {"centroids": self.centroids.numpy(), "bounds": self.bounds, "order": self.order}
+        arrays = {"centroids": self.centroids, "bounds": self.bounds, "order": self.order}
         for name, array in arrays.items():
             with replacing(folder / f"{name}.npy") as aside, aside.open("wb") as file:
                 np.save(file, array, allow_pickle=False)
@@ -71,55 +70,59 @@ class InvertedIndex:
     def __len__(self) -> int:
         return len(self.centroids)
 
-    def probed(self, queries: torch.Tensor, probes: int) -> np.ndarray:
+    def probed(self, queries: np.ndarray, probes: int) -> np.ndarray:
         """Return the `probes` nearest lists of each query [query, probe], given vectors [query, dimension]."""
         count = min(probes, len(self))
         parts = [_nearest(queries[start:stop], self.centroids, count) for start, stop in spans(len(queries), STEP)]
         return np.concatenate([np.empty((0, count), np.int64), *parts])
 
 
-def _nearest(vectors: torch.Tensor, centroids: torch.Tensor, count: int) -> np.ndarray:
-    """Return the numbers of the `count` most similar centroids of each vector [vector, rank]."""
+def _nearest(vectors: np.ndarray, centroids: np.ndarray, count: int) -> np.ndarray:
+    """Return the numbers of the `count` most similar centroids of each vector [vector, rank], in any order."""
     similarities = vectors @ centroids.T
     if count == 1:
-        return similarities.argmax(dim=1, keepdim=True).numpy()
-    return similarities.topk(count, dim=1).indices.numpy()
+        return similarities.argmax(axis=1, keepdims=True)
+    return np.argpartition(similarities, -count, axis=1)[:, -count:]
 
 
-def _centroids(vectors: Vectors, count: int, seed: int) -> torch.Tensor:
+def _centroids(vectors: Vectors, count: int, seed: int) -> np.ndarray:
     """Compute centroids [list, dimension] by spherical k-means (Dhillon & Modha 2001).
 
     There are 8 rounds over a sample of at most 64 vectors for each centroid.
     """
     generator = np.random.default_rng(seed)
     rows = np.sort(generator.choice(len(vectors), min(len(vectors), count * 64), replace=False))
-    sample = torch.from_numpy(vectors.take(rows))
+    sample = vectors.take(rows)
     first = np.sort(generator.choice(len(rows), count, replace=False))
-    centroids = sample[torch.from_numpy(first)]
+    centroids = sample[first]
     for _ in range(8):
-        sums = torch.zeros_like(centroids)
+        sums = np.zeros_like(centroids)
         for start, stop in spans(len(sample), STEP):
-            nearest = (sample[start:stop] @ centroids.T).argmax(dim=1)
-            sums.index_add_(0, nearest, sample[start:stop])
-        lengths = sums.norm(dim=1, keepdim=True)
+            block = sample[start:stop]
+            nearest = (block @ centroids.T).argmax(axis=1)
+            # The rows of each list follow each other, so that they can be added at once.
+            order = np.argsort(nearest, kind="stable")
+            lists, begins = np.unique(nearest[order], return_index=True)
+            sums[lists] += np.add.reduceat(block[order], begins, axis=0)
+        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
         # A centroid without vectors stays the same.
-        centroids = torch.where(lengths > 0, sums / lengths, centroids)
+        centroids = np.divide(sums, lengths, out=centroids, where=lengths > 0)
     return centroids
 
 
-def nearest_in_lists(
-    queries: torch.Tensor, vectors: Vectors, lists: InvertedIndex, top: int, probes: int
-) -> Neighbours:
+def nearest_in_lists(queries: np.ndarray, vectors: Vectors, lists: InvertedIndex, top: int, probes: int) -> Neighbours:
     """Find the vectors that are most similar to queries [query, dimension], among those of their `probes` lists.
 
     The items of the result are places of `vectors`, which are sorted by list.
     """
     found = Neighbours(len(queries), top)
     for number, rows in _by_list(lists.probed(queries, probes)):
-        start, stop = lists.bounds[number], lists.bounds[number + 1]
-        members = torch.from_numpy(vectors.read(start, stop))
-        for some in torch.from_numpy(rows).split(max(1, AT_ONCE // max(1, len(members)))):
-            found.offer(some, torch.arange(start, stop, dtype=torch.int32), queries[some] @ members.T)
+        start, stop = int(lists.bounds[number]), int(lists.bounds[number + 1])
+        if start == stop:
+            continue
+        members, places = vectors.read(start, stop), np.arange(start, stop, dtype=np.int32)
+        for some in _pieces(rows, len(members)):
+            found.offer(some, places, queries[some] @ members.T)
     return found
 
 
@@ -224,8 +227,7 @@ def _probed(vectors: Vectors, shard: tuple[int, int], lists: InvertedIndex, prob
     """Return the `probes` nearest lists of each vector of a shard, given by its start and end [vector, probe]."""
     found = np.empty((shard[1] - shard[0], min(probes, len(lists))), np.int32)
     for start, stop in spans(len(found), STEP):
-        queries = torch.from_numpy(vectors.read(shard[0] + start, shard[0] + stop))
-        found[start:stop] = lists.probed(queries, probes)
+        found[start:stop] = lists.probed(vectors.read(shard[0] + start, shard[0] + stop), probes)
     return found
 
 
@@ -262,12 +264,18 @@ def _compare(
     start, stop = int(bounds[0]), int(bounds[1])
     if start == stop or not len(rows):
         return
-    members, places = torch.from_numpy(others.read(start, stop)), torch.arange(start, stop)
-    for some in torch.from_numpy(rows).split(max(1, AT_ONCE // len(members))):
-        similarities = torch.from_numpy(vectors.take(some.numpy())) @ members.T
+    members, places = others.read(start, stop), np.arange(start, stop, dtype=np.int32)
+    for some in _pieces(rows, len(members)):
+        similarities = vectors.take(some) @ members.T
         if vectors is others:
             # A vector of this list must not become its own neighbour.
-            members_of_list = ((some >= start) & (some < stop)).nonzero().squeeze(1)
+            members_of_list = np.flatnonzero((some >= start) & (some < stop))
             similarities[members_of_list, some[members_of_list] - start] = LOWEST
-        forward.offer(some, places.int(), similarities)
-        backward.offer(places, some.int(), similarities.T)
+        forward.offer(some, places, similarities)
+        backward.offer(places, some.astype(np.int32), similarities.T)
+
+
+def _pieces(rows: np.ndarray, others: int) -> Iterator[np.ndarray]:
+    """Split rows [row] into pieces that have at most `AT_ONCE` similarities to a number of others."""
+    for start, stop in spans(len(rows), max(1, AT_ONCE // others)):
+        yield rows[start:stop]

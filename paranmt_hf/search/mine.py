@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +37,18 @@ from paranmt_hf.search.indexed_vectors import (
     write_pairs,
     write_source,
 )
+from paranmt_hf.search.inverted_index import compare_lists
+from paranmt_hf.search.neighbours import (
+    LOWEST,
+    ItemPairs,
+    Neighbours,
+    compare_all,
+    margin_scores,
+    mean_similarity,
+    pairs_of,
+    restore_neighbours,
+    save_neighbours,
+)
 from paranmt_hf.search.storage import spans
 from paranmt_hf.text.languages import ENGLISH
 from paranmt_hf.util.files import refuse_inside, resolved, shown_path
@@ -46,10 +58,6 @@ from paranmt_hf.util.records import FileRecord, Identity, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.work import work_folder
-
-if TYPE_CHECKING:
-    # Both import torch, which the help of the command does not need.
-    from paranmt_hf.search.neighbours import ItemPairs, Neighbours
 
 MAX_EXACT_SENTENCES = 250_000  # Up to this number of sentences, each is compared with every other one by default
 CHECKPOINT_SECONDS = 60.0
@@ -237,7 +245,7 @@ class Mining:
         identity = self.identity
 
         def make(work: Path, file: Path) -> MinedRecord:
-            return MinedRecord(settings=identity, pairs=self._mine(work, file), **made_with("numpy", "torch"))
+            return MinedRecord(settings=identity, pairs=self._mine(work, file), **made_with("numpy"))
 
         return run(
             out,
@@ -307,8 +315,6 @@ class Mining:
         Returns:
             Pairs of places of vectors; and their margin scores [pair], or None if pairs are ranked by the cosine.
         """
-        from paranmt_hf.search.neighbours import LOWEST, Neighbours, margin_scores, mean_similarity, pairs_of
-
         config = self.config
         within = first is second
         # The means of margins need all neighbours, also those below `min_score`.
@@ -329,9 +335,6 @@ class Mining:
         self, work: Path, first: IndexedVectors, second: IndexedVectors, forward: Neighbours, backward: Neighbours
     ) -> None:
         """Fill in the neighbours of both sides, continuing from the last checkpoint in the work folder."""
-        from paranmt_hf.search.inverted_index import compare_lists
-        from paranmt_hf.search.neighbours import compare_all, restore_neighbours, save_neighbours
-
         tables = {"forward": forward} if first is second else {"forward": forward, "backward": backward}
         search = json.dumps({**asdict(self.config), "min_margin": None, "max_pairs": None, "pairing": None})
         checkpoint = work / "neighbours.safetensors"

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import torch
 
 from paranmt_hf.search.storage import Vectors, read_progress, save_progress, spans
 
 LOWEST = float("-inf")  # Similarity where a row has fewer neighbours than `top`
 NOBODY = -1  # Item where a row has fewer neighbours than `top`
+GROUPS = 8  # Groups of items for each neighbour that is sought, of whose maxima a bound is made
+PARTITIONED = 256  # Rows of which the largest similarities are sought at once
 
 
 class Neighbours:
@@ -41,39 +42,42 @@ class Neighbours:
     """
 
     def __init__(self, rows: int, top: int, *, at_least: float = LOWEST, repeats: bool = False) -> None:
-        self.scores = torch.full((rows, top), LOWEST)
-        self.items = torch.full((rows, top), NOBODY, dtype=torch.int32)
+        self.scores = np.full((rows, top), LOWEST, np.float32)
+        self.items = np.full((rows, top), NOBODY, np.int32)
         self._repeats = repeats
         # Similarities must exceed the floor, which is the next smaller number, so that `at_least` itself is kept.
-        self._floor = float(np.nextafter(np.float32(at_least), np.float32(LOWEST)))
+        self._floor = np.nextafter(np.float32(at_least), np.float32(LOWEST))
 
-    def offer(self, rows: torch.Tensor, items: torch.Tensor, similarities: torch.Tensor) -> None:
+    def offer(self, rows: np.ndarray, items: np.ndarray, similarities: np.ndarray) -> None:
         """Offer a block of items to a block of distinct rows, which keep the most similar ones.
 
         Args:
             rows: Rows of the block [block row], each once.
             items: Items of the block [block item], int32.
-            similarities: Similarities [block row, block item].
+            similarities: Similarities [block row, block item], float32.
         """
-        bounds = self.scores[rows, -1].clamp_min(self._floor)
-        hit = (similarities.amax(dim=1) > bounds).nonzero().squeeze(1)
+        bounds = np.maximum(self.scores[rows, -1], self._floor)
+        hit = np.flatnonzero(similarities.max(axis=1) > bounds)
         if not len(hit):
             return
         # Only a small part of the rows is worth copying; otherwise it is faster to look at the whole block.
         if len(hit) < len(rows) / 8:
             rows, similarities, bounds = rows[hit], similarities[hit], bounds[hit]
         top = min(self.scores.shape[1], similarities.shape[1])
-        # If too many similarities exceed their bounds, it is faster to search all of them for the largest ones.
-        row, column = _marked(similarities, bounds, most=2 * top * len(rows))
-        if row is None or column is None:
-            scores, places = similarities.topk(top, dim=1)
-            self._merge(rows, scores, items[places])
+        most = 2 * top * len(rows)
+        marked = _marked(similarities, bounds, most)
+        if marked is None:
+            bounds = np.maximum(bounds, _reached(similarities, top))
+            marked = _marked(similarities, bounds, most)
+        if marked is None:
+            # Many similarities are equal, or the block is small.
+            self._merge(rows, *_largest(similarities, items, top))
             return
-        counts = torch.bincount(row, minlength=len(rows))
+        row, column = marked
+        counts = np.bincount(row, minlength=len(rows))
         many = counts > top
         if many.any():
-            scores, places = similarities[many].topk(top, dim=1)
-            self._merge(rows[many], scores, items[places])
+            self._merge(rows[many], *_largest(similarities[many], items, top))
         # The rows with at most `top` candidates are numbered again from 0. Their candidates are arranged in a matrix
         # [row, rank], which `LOWEST` and `NOBODY` fill up.
         few = (counts > 0) & ~many
@@ -81,25 +85,58 @@ class Neighbours:
         row, column = row[chosen], column[chosen]
         if not len(row):
             return
-        number, counts = (few.cumsum(0) - 1)[row], counts[few]
-        rank = torch.arange(len(row)) - (counts.cumsum(0) - counts)[number]
-        scores = torch.full((len(counts), int(counts.max())), LOWEST)
-        found = torch.full(scores.shape, NOBODY, dtype=torch.int32)
+        number, counts = (few.cumsum() - 1)[row], counts[few]
+        rank = np.arange(len(row)) - (counts.cumsum() - counts)[number]
+        scores = np.full((len(counts), counts.max()), LOWEST, np.float32)
+        found = np.full(scores.shape, NOBODY, np.int32)
         scores[number, rank], found[number, rank] = similarities[row, column], items[column]
         self._merge(rows[few], scores, found)
 
-    def _merge(self, rows: torch.Tensor, scores: torch.Tensor, items: torch.Tensor) -> None:
+    def _merge(self, rows: np.ndarray, scores: np.ndarray, items: np.ndarray) -> None:
         """Replace the neighbours of rows by the most similar of their neighbours and candidates [row, candidate]."""
         kept = self.items[rows]
         if self._repeats:
-            scores = scores.masked_fill((items[:, :, None] == kept[:, None, :]).any(dim=2), LOWEST)
-        scores = torch.cat([self.scores[rows], scores], dim=1)
-        best, places = scores.topk(kept.shape[1], dim=1)
-        chosen = torch.cat([kept, items], dim=1).gather(1, places)
+            scores = np.where((items[:, :, None] == kept[:, None, :]).any(axis=2), np.float32(LOWEST), scores)
+        scores = np.concatenate([self.scores[rows], scores], axis=1)
+        items = np.concatenate([kept, items], axis=1)
+        places = np.argsort(-scores, axis=1)[:, : kept.shape[1]]
+        best, chosen = np.take_along_axis(scores, places, axis=1), np.take_along_axis(items, places, axis=1)
         # Candidates may be below the floor, because a row is merged if its largest candidate is above the floor.
         outside = best <= self._floor
-        self.scores[rows] = best.masked_fill(outside, LOWEST)
-        self.items[rows] = chosen.masked_fill(outside, NOBODY)
+        best[outside], chosen[outside] = LOWEST, NOBODY
+        self.scores[rows], self.items[rows] = best, chosen
+
+
+def _largest(similarities: np.ndarray, items: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the `top` largest similarities of each row, in any order, and their items [row, top].
+
+    Args:
+        similarities: Similarities [row, item].
+        items: Items [item].
+        top: Number of similarities, at most that of the items.
+    """
+    places = np.empty((len(similarities), top), np.int64)
+    # The numbers of all places in a block would take twice the memory of its similarities.
+    for start, stop in spans(len(places), PARTITIONED):
+        places[start:stop] = np.argpartition(similarities[start:stop], -top, axis=1)[:, -top:]
+    return np.take_along_axis(similarities, places, axis=1), items[places]
+
+
+def _reached(similarities: np.ndarray, top: int) -> np.ndarray:
+    """Return a bound for each row [row] that at least `top` of its similarities [row, item] exceed.
+
+    The items are split into groups, and the bound is just below the `top`-th largest of the maxima of the groups.
+    """
+    rows, items = similarities.shape
+    width = items // (GROUPS * top)
+    if width < 2:
+        return np.full(rows, LOWEST, np.float32)
+    whole = similarities[:, : items // width * width]
+    if _is_turned(similarities):
+        maxima = whole.T.reshape(-1, width, rows).max(axis=1).T
+    else:
+        maxima = whole.reshape(rows, -1, width).max(axis=2)
+    return np.nextafter(np.partition(maxima, -top, axis=1)[:, -top], np.float32(LOWEST))
 
 
 def save_neighbours(path: Path, done: int, tables: Mapping[str, Neighbours], search: str) -> None:
@@ -113,8 +150,8 @@ def save_neighbours(path: Path, done: int, tables: Mapping[str, Neighbours], sea
     """
     arrays = {}
     for name, table in tables.items():
-        arrays[f"{name}.scores"] = table.scores.numpy()
-        arrays[f"{name}.items"] = table.items.numpy()
+        arrays[f"{name}.scores"] = table.scores
+        arrays[f"{name}.items"] = table.items
     save_progress(path, arrays, {"done": done, "search": search})
 
 
@@ -127,41 +164,42 @@ def restore_neighbours(path: Path, tables: Mapping[str, Neighbours], search: str
     if state.get("search") != search:
         return 0
     for name, table in tables.items():
-        table.scores.copy_(torch.from_numpy(arrays[f"{name}.scores"]))
-        table.items.copy_(torch.from_numpy(arrays[f"{name}.items"]))
+        table.scores[:] = arrays[f"{name}.scores"]
+        table.items[:] = arrays[f"{name}.items"]
     return int(state["done"])
 
 
-def _marked(
-    similarities: torch.Tensor, bounds: torch.Tensor, most: int
-) -> tuple[torch.Tensor, torch.Tensor] | tuple[None, None]:
+def _is_turned(similarities: np.ndarray) -> bool:
+    """Whether a matrix is transposed; it is then read in the order in which it lies in memory, which is faster."""
+    return similarities.strides[0] < similarities.strides[1]
+
+
+def _marked(similarities: np.ndarray, bounds: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray] | None:
     """Find the similarities that exceed the bound of their row.
 
-    Returns their rows, ascending, and their columns [entry]; or None and None if there are more than `most`.
+    Returns their rows, ascending, and their columns [entry]; or None if there are more than `most`.
     """
-    # A transposed matrix is compared in the order in which it lies in memory.
-    turned = similarities.stride(0) < similarities.stride(1)
+    turned = _is_turned(similarities)
     above = similarities.T > bounds if turned else similarities > bounds[:, None]
-    # Numpy counts many times as fast as torch.
-    if np.count_nonzero(above.numpy()) > most:
-        return None, None
-    first, second = above.nonzero(as_tuple=True)
+    if np.count_nonzero(above) > most:
+        return None
+    # Numpy searches a vector several times as fast as a matrix.
+    first, second = np.divmod(np.flatnonzero(above), above.shape[1])
     if not turned:
         return first, second
-    row, order = second.sort(stable=True)
-    return row, first[order]
+    order = np.argsort(second, kind="stable")
+    return second[order], first[order]
 
 
 BLOCK = 8192  # Number of vectors of a block; the similarities of two blocks take 256 MB
 
 
-def nearest_vectors(queries: torch.Tensor, vectors: Vectors, top: int, *, block_rows: int = BLOCK) -> Neighbours:
+def nearest_vectors(queries: np.ndarray, vectors: Vectors, top: int, *, block_rows: int = BLOCK) -> Neighbours:
     """Compare queries [query, dimension] of length 1 with all vectors; items of the result are rows of `vectors`."""
     found = Neighbours(len(queries), top)
-    rows = torch.arange(len(queries))
+    rows = np.arange(len(queries))
     for start, stop in spans(len(vectors), block_rows):
-        block = torch.from_numpy(vectors.read(start, stop))
-        found.offer(rows, torch.arange(start, stop, dtype=torch.int32), queries @ block.T)
+        found.offer(rows, np.arange(start, stop, dtype=np.int32), queries @ vectors.read(start, stop).T)
     return found
 
 
@@ -194,18 +232,18 @@ def compare_all(
     steps = []
     for row in spans(len(vectors), block):
         steps += [(row, column) for column in spans(len(others), block) if not within or row <= column]
-    held: tuple[tuple[int, int], torch.Tensor] | None = None
+    held: tuple[tuple[int, int], np.ndarray] | None = None
     for number, (row, column) in enumerate(steps[done:], done + 1):
         if held is None or held[0] != row:
-            held = row, torch.from_numpy(vectors.read(*row))
+            held = row, vectors.read(*row)
         same_block = within and row == column
-        similarities = held[1] @ (held[1] if same_block else torch.from_numpy(others.read(*column))).T
+        similarities = held[1] @ (held[1] if same_block else others.read(*column)).T
         if same_block:
-            similarities.fill_diagonal_(LOWEST)
-        rows, columns = torch.arange(*row), torch.arange(*column)
-        forward.offer(rows, columns.int(), similarities)
+            np.fill_diagonal(similarities, LOWEST)
+        rows, columns = np.arange(*row, dtype=np.int32), np.arange(*column, dtype=np.int32)
+        forward.offer(rows, columns, similarities)
         if not same_block:
-            backward.offer(columns, rows.int(), similarities.T)
+            backward.offer(columns, rows, similarities.T)
         yield number / len(steps)
 
 
@@ -268,7 +306,7 @@ def _candidates(
         The item, its neighbour, their cosine, and whether the item is also a neighbour of its neighbour
         [candidate].
     """
-    scores, items, others = found.scores.numpy(), found.items.numpy(), back.items.numpy()
+    scores, items, others = found.scores, found.items, back.items
     top = items.shape[1]
     for start, stop in spans(len(items), max(1, AT_ONCE // (top * others.shape[1]))):
         row, rank = np.nonzero((items[start:stop] != NOBODY) & (scores[start:stop] >= np.float32(at_least)))
@@ -282,7 +320,7 @@ def mean_similarity(found: Neighbours, count: int) -> np.ndarray:
 
     The mean is over fewer neighbours if an item has fewer, and 0 if it has none.
     """
-    scores = found.scores.numpy()[:, :count]
+    scores = found.scores[:, :count]
     there = np.isfinite(scores)
     sums = np.where(there, scores, 0).sum(axis=1, dtype=np.float64)
     return sums / np.maximum(there.sum(axis=1), 1)

@@ -216,7 +216,7 @@ class _Search:
         """Find the neighbours of a block of anchors, and the negatives of all pairs with these anchors."""
         vectors = self._stored.vectors.take(self._places[anchors])
         near = self._stored.nearest(vectors, int(self._depths(anchors[:1])[0]), self._config.probes)
-        items, cosines = self._ranked(anchors, near.items.numpy(), near.scores.numpy())
+        items, cosines = self._ranked(anchors, near.items, near.scores)
         pairs, _ = expand(self._by_anchor, self._starts[anchors], self._counts[anchors])
         anchor_rows = np.repeat(np.arange(len(anchors)), self._counts[anchors])
         for start, stop in spans(len(pairs), SLOTS // items.shape[1] if items.shape[1] else len(pairs)):

@@ -29,6 +29,7 @@ from paranmt_hf.meaning.differences import MEANING_DEFINITION, DifferentDocument
 from paranmt_hf.meaning.mismatch_columns import DEFINITION
 from paranmt_hf.search.dedup_config import DedupConfig, Method
 from paranmt_hf.search.indexed_vectors import SORTED, encoded
+from paranmt_hf.search.inverted_index import SHARD, InvertedIndex, alike
 from paranmt_hf.search.kept_texts import KeptTexts, write_dropped
 from paranmt_hf.search.storage import (
     StoredSentences,
@@ -350,8 +351,6 @@ def _alike_in_meaning(
 
     Only vectors that meet in one of the lists are compared.
     """
-    # Imports torch, which the help of the command does not need.
-    from paranmt_hf.search.inverted_index import SHARD, InvertedIndex, alike
 
     def encode(start: int, stop: int) -> np.ndarray:
         return encoded(encoder, read(np.arange(start, stop)).to_pylist())

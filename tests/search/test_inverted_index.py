@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 from paranmt_hf.search import inverted_index, neighbours
 from paranmt_hf.search.inverted_index import InvertedIndex
@@ -27,12 +26,12 @@ def test_each_vector_lies_in_the_list_of_its_nearest_centroid(tmp_path):
     vectors = clustered(200)
     made, ordered = listed(vectors, tmp_path, 9)
     assert sorted(made.order.tolist()) == list(range(200)) and made.bounds[[0, -1]].tolist() == [0, 200]
-    nearest = (vectors @ made.centroids.numpy().T).argmax(axis=1)
+    nearest = (vectors @ made.centroids.T).argmax(axis=1)
     for number in range(9):
         members = made.order[made.bounds[number] : made.bounds[number + 1]]
         assert sorted(members.tolist()) == np.flatnonzero(nearest == number).tolist()
     assert (ordered.read(0, 200) == vectors[made.order]).all()
-    np.testing.assert_allclose(np.linalg.norm(made.centroids.numpy(), axis=1), 1, atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(made.centroids, axis=1), 1, atol=1e-6)
 
 
 def test_the_seed_decides(tmp_path):
@@ -56,7 +55,7 @@ def test_centroids_are_means_of_their_lists(tmp_path):
 def test_all_lists_are_the_exact_search(tmp_path):
     vectors, queries = clustered(200), clustered(7, seed=1)
     made, ordered = listed(vectors, tmp_path, 9)
-    found = inverted_index.nearest_in_lists(torch.from_numpy(queries), ordered, made, 5, 9)
+    found = inverted_index.nearest_in_lists(queries, ordered, made, 5, 9)
     assert_nearest(found, similarities(queries, vectors[made.order]), 5)
     inside = Neighbours(200, 5, repeats=True)
     parts = list(inverted_index.compare_lists(ordered, ordered, made, 9, inside, inside))
@@ -86,7 +85,7 @@ def test_a_few_lists_find_nearly_all(tmp_path):
         list(inverted_index.compare_lists(ordered, ordered, made, probes, inside, inside))
         shares.append(recall(inside.items, wanted))
     assert shares == pytest.approx([0.984, 0.998, 1.0], abs=0.002)
-    single = inverted_index.nearest_in_lists(torch.from_numpy(ordered.read(0, 2000)), ordered, made, 11, 2)
+    single = inverted_index.nearest_in_lists(ordered.read(0, 2000), ordered, made, 11, 2)
     # Who looks is also found: two vectors are compared where either looks into the list of the other.
     assert recall(single.items[:, 1:], wanted) == pytest.approx(0.994, abs=0.002)
 
@@ -113,5 +112,5 @@ def test_vectors_of_zeros_and_lists_without_members(tmp_path):
     made, ordered = listed(vectors, tmp_path, 6)
     inside = Neighbours(20, 3, repeats=True)
     list(inverted_index.compare_lists(ordered, ordered, made, 6, inside, inside))
-    np.testing.assert_allclose(inside.scores.numpy(), best(similarities(vectors[made.order]), 3)[0], atol=1e-6)
-    assert (neighbours.nearest_vectors(torch.from_numpy(vectors[:1]), ordered, 1).scores > 0.99).all()
+    np.testing.assert_allclose(inside.scores, best(similarities(vectors[made.order]), 3)[0], atol=1e-6)
+    assert (neighbours.nearest_vectors(vectors[:1], ordered, 1).scores > 0.99).all()

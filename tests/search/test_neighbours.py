@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 from paranmt_hf.search.neighbours import (
     LOWEST,
@@ -25,9 +24,9 @@ def offered(found, table, rows, columns):
     generator = np.random.default_rng(1)
     blocks = [(row, column) for row in range(0, len(found), rows) for column in range(0, found.shape[1], columns)]
     for row, column in generator.permutation(blocks):
-        block = torch.from_numpy(found[row : row + rows, column : column + columns])
-        own = torch.arange(row, row + len(block))
-        table.offer(own, torch.arange(column, column + block.shape[1], dtype=torch.int32), block)
+        block = found[row : row + rows, column : column + columns]
+        own = np.arange(row, row + len(block))
+        table.offer(own, np.arange(column, column + block.shape[1], dtype=np.int32), block)
     return table
 
 
@@ -51,8 +50,8 @@ def test_nothing_below_the_floor_and_what_is_on_it(columns):
     floor = float(found[3, fourth])
     table = offered(found, Neighbours(50, 6, at_least=floor), 20, columns)
     scores, items = best(np.where(found >= np.float32(floor), found, -np.inf), 6)
-    assert (table.scores.numpy() == scores).all()
-    assert (table.items.numpy() == np.where(np.isfinite(scores), items, NOBODY)).all()
+    assert (table.scores == scores).all()
+    assert (table.items == np.where(np.isfinite(scores), items, NOBODY)).all()
     assert np.isfinite(scores[3]).sum() == 4 and table.items[3, 3] == fourth
 
 
@@ -81,7 +80,7 @@ def compared(vectors, found, **options):
 
 def test_nearest_to_queries(tmp_path):
     vectors, queries = clustered(60), clustered(5, seed=1)
-    found = nearest_vectors(torch.from_numpy(queries), stored(vectors, tmp_path), 4, block_rows=13)
+    found = nearest_vectors(queries, stored(vectors, tmp_path), 4, block_rows=13)
     assert_nearest(found, similarities(queries, vectors), 4)
 
 
@@ -111,7 +110,7 @@ def test_it_continues_after_any_step(tmp_path):
             if done > stop:
                 break
         again = Neighbours(60, 5)
-        again.scores, again.items = found.scores.clone(), found.items.clone()
+        again.scores, again.items = found.scores.copy(), found.items.copy()
         list(compared(vectors, again, done=stop + 1))
         assert_nearest(again, similarities(vectors.read(0, 60)), 5)
     assert steps == 15
@@ -127,7 +126,7 @@ def test_a_sentence_that_is_not_known_is_near_to_nothing(tmp_path):
 def table(found, top):
     made = Neighbours(len(found), top)
     scores, items = best(found, top)
-    made.scores, made.items = torch.from_numpy(scores), torch.from_numpy(items.astype(np.int32))
+    made.scores, made.items = scores, items.astype(np.int32)
     return made
 
 
@@ -163,8 +162,8 @@ def test_pairs_between(mutual):
 def test_margin_scores_by_hand():
     """Artetxe & Schwenk 2019, equation 2, for k = 2: means (0.9 + 0.5) / 2 = 0.7 and (0.9 + 0.1) / 2 = 0.5."""
     first, second = Neighbours(1, 3), Neighbours(1, 2)
-    first.scores = torch.tensor([[0.9, 0.5, 0.4]])
-    second.scores = torch.tensor([[0.9, 0.1]])
+    first.scores = np.array([[0.9, 0.5, 0.4]], np.float32)
+    second.scores = np.array([[0.9, 0.1]], np.float32)
     means = mean_similarity(first, 2), mean_similarity(second, 2)
     assert means[0] == pytest.approx([0.7]) and means[1] == pytest.approx([0.5])
     pair = ItemPairs(np.array([0]), np.array([0]), np.array([0.9], np.float32))
