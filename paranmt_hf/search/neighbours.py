@@ -74,23 +74,21 @@ class Neighbours:
             self._merge(rows, *_largest(similarities, items, top))
             return
         row, column = marked
-        counts = np.bincount(row, minlength=len(rows))
-        many = counts > top
-        if many.any():
-            self._merge(rows[many], *_largest(similarities[many], items, top))
-        # The rows with at most `top` candidates are numbered again from 0. Their candidates are arranged in a matrix
+        scores, counts = similarities[row, column], np.bincount(row, minlength=len(rows))
+        if counts.max() > top:
+            order = np.lexsort((-scores, row))
+            order = order[_ranks(counts) < top]
+            row, column, scores, counts = row[order], column[order], scores[order], np.minimum(counts, top)
+        # The rows that have candidates are numbered again from 0. Their candidates are arranged in a matrix
         # [row, rank], which `LOWEST` and `NOBODY` fill up.
-        few = (counts > 0) & ~many
-        chosen = few[row]
-        row, column = row[chosen], column[chosen]
-        if not len(row):
+        own = np.flatnonzero(counts)
+        if not len(own):
             return
-        number, counts = (few.cumsum() - 1)[row], counts[few]
-        rank = np.arange(len(row)) - (counts.cumsum() - counts)[number]
-        scores = np.full((len(counts), counts.max()), LOWEST, np.float32)
-        found = np.full(scores.shape, NOBODY, np.int32)
-        scores[number, rank], found[number, rank] = similarities[row, column], items[column]
-        self._merge(rows[few], scores, found)
+        number, rank = np.repeat(np.arange(len(own)), counts[own]), _ranks(counts)
+        best = np.full((len(own), counts.max()), LOWEST, np.float32)
+        found = np.full(best.shape, NOBODY, np.int32)
+        best[number, rank], found[number, rank] = scores, items[column]
+        self._merge(rows[own], best, found)
 
     def _merge(self, rows: np.ndarray, scores: np.ndarray, items: np.ndarray) -> None:
         """Replace the neighbours of rows by the most similar of their neighbours and candidates [row, candidate]."""
@@ -99,12 +97,17 @@ class Neighbours:
             scores = np.where((items[:, :, None] == kept[:, None, :]).any(axis=2), np.float32(LOWEST), scores)
         scores = np.concatenate([self.scores[rows], scores], axis=1)
         items = np.concatenate([kept, items], axis=1)
-        places = np.argsort(-scores, axis=1)[:, : kept.shape[1]]
+        places = np.argsort(-scores, axis=1, kind="stable")[:, : kept.shape[1]]
         best, chosen = np.take_along_axis(scores, places, axis=1), np.take_along_axis(items, places, axis=1)
         # Candidates may be below the floor, because a row is merged if its largest candidate is above the floor.
         outside = best <= self._floor
         best[outside], chosen[outside] = LOWEST, NOBODY
         self.scores[rows], self.items[rows] = best, chosen
+
+
+def _ranks(counts: np.ndarray) -> np.ndarray:
+    """Number the entries of each row from 0, given the number of entries of each row [row]; returns [entry]."""
+    return np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
 
 
 def _largest(similarities: np.ndarray, items: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
