@@ -85,12 +85,14 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000, help="words of the WORD model (default: %(default)s)")
     parser.add_argument("--dimension", type=int, default=300, help="its dimensions (default: %(default)s)")
     parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--only", nargs="+", default=[""], help="beginnings of the names of the systems to measure")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         word, exported = make_models(Path(folder), arguments.rows, arguments.dimension)
         measurements = {
             name: partial(measured, [sys.executable, "-c", program], project=tree, one_core=False)
             for name, (program, tree) in systems(word, exported, arguments.rows, arguments.before).items()
+            if name.startswith(tuple(arguments.only))
         }
         runs = in_turn(measurements, arguments.repeats + 1)
     print(f"{heading(*PACKAGES)}; {arguments.repeats} runs of each in turn\n")

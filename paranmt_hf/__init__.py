@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from paranmt_hf.util.imports import uncollected
 from paranmt_hf.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -141,7 +142,8 @@ __all__ = [*_MODULES]  # noqa: PLE0604
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401
     if module := _MODULES.get(name) or _FURTHER.get(name):
-        return getattr(import_module(module), name)
+        with uncollected():
+            return getattr(import_module(module), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

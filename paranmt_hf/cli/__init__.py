@@ -22,6 +22,7 @@ from paranmt_hf.cli.written_files import recorded_files
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import is_record, resolved, write_result
 from paranmt_hf.util.markers import Expands
+from paranmt_hf.util.optional import available
 from paranmt_hf.util.processes import is_rank_0
 from paranmt_hf.util.records import from_json, read_json
 from paranmt_hf.util.run import recording
@@ -307,6 +308,9 @@ def describe_error(error: Exception) -> str:
         return str(error)
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"cannot use {error.filename}: {error.strerror}; check the path and its permissions"
+    if isinstance(error, ModuleNotFoundError) and error.name and not available(error.name.partition(".")[0]):
+        package = error.name.partition(".")[0]
+        return f"this needs the package {package!r}, which is not installed: `pip install paranmt-hf` installs all"
     hint = "" if isinstance(error, OSError) else " (unexpected; --debug shows where)"
     return f"{type(error).__name__}: {error}{hint}"
 

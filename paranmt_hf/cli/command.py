@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.imports import uncollected
 from paranmt_hf.util.markers import Advanced, Group, Prefixed, PythonOnly, RunOnly, Without
 from paranmt_hf.util.run import Result
 from paranmt_hf.util.typed import Annotation, Expected, Json, default_of, expected_fields, expected_of, is_known, read
@@ -73,7 +74,8 @@ class Command:
     def function(self) -> Callable[..., Any]:
         """The function or class method behind the command, whose module is imported by this."""
         module, name = self.target.split(":")
-        function: Callable[..., Any] = attrgetter(name)(import_module(module))
+        with uncollected():
+            function: Callable[..., Any] = attrgetter(name)(import_module(module))
         return function
 
     @cached_property

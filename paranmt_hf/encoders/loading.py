@@ -33,6 +33,7 @@ from paranmt_hf.encoders.vocabulary import AverageTable, Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.definitions import vocabulary_of
+from paranmt_hf.util.imports import uncollected
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -61,12 +62,13 @@ def load(
         revision: Branch, tag or commit on the Hub.
         device: Torch device; if left out the best one that is available, the CPU for averaging encoders.
     """
-    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-    from sentence_transformers.util import get_device_name
+    with uncollected():
+        from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+        from sentence_transformers.util import get_device_name
 
-    from paranmt_hf.encoders.composition import composition_of
-    from paranmt_hf.encoders.saving import from_stock
-    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+        from paranmt_hf.encoders.composition import composition_of
+        from paranmt_hf.encoders.saving import from_stock
+        from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
     model = locate(name, revision)
     settings = model_settings(model)

@@ -173,7 +173,7 @@ def _places(
     return places, blocks
 
 
-@compiled()
+@compiled(plain=np.bitwise_count)
 def _ones(word: np.uint64) -> np.uint64:
     """Count the bits of a word of 64 bits that are 1."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))

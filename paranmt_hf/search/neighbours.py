@@ -151,7 +151,7 @@ def save_neighbours(path: Path, done: int, tables: Mapping[str, Neighbours], sea
         tables: Neighbours so far, by a name for each direction.
         search: What determines the neighbours, such as the settings as JSON.
     """
-    arrays = {}
+    arrays: dict[str, np.ndarray] = {}
     for name, table in tables.items():
         arrays[f"{name}.scores"] = table.scores
         arrays[f"{name}.items"] = table.items

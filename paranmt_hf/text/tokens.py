@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from paranmt_hf.text.definitions import cut_chunk
 from paranmt_hf.text.fast_split import cut_column, uncut_pieces
+from paranmt_hf.util.optional import available
 
 PART_BYTES = 2**22  # Number of bytes of text that are split at once
 
@@ -69,13 +70,14 @@ class WordTokenizer:
 
     def _forget(self) -> None:
         """Forget all chunks, and begin a new vocabulary."""
-        # The import is here because it takes time, and not all users of this file split text.
+        # The imports are here because they take time, and not all users of this file split text.
         from paranmt_hf.text.chunk_memory import ChunkMemory
+        from paranmt_hf.text.plain_chunks import PlainChunkMemory
 
         # A lookup of a new token gives it the next number.
         self._token_ids: dict[str, int] = defaultdict(count().__next__)
         self._vocabulary: list[str] = []
-        self._chunks = ChunkMemory()
+        self._chunks = ChunkMemory() if available("numba") else PlainChunkMemory()
 
     def tables(self, *columns: pa.Array | pa.ChunkedArray | Sequence[str]) -> list[TokenTable]:
         """Split several columns of sentences; their tables share one vocabulary, so that ids are comparable."""

@@ -10,9 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.optional import available
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 GPU_THREADS = 4  # Threads that prepare batches for a GPU
@@ -103,13 +104,27 @@ def _used_by(function: Function) -> Iterator[str]:
             yield f"{compiled_from.__qualname__} "
 
 
-def compiled(*, fast: bool = False, **options: Any) -> Callable[[Function], Function]:  # noqa: ANN401
+def compiled(
+    *,
+    fast: bool = False,
+    plain: Callable[..., Any] | None = None,
+    **options: Any,  # noqa: ANN401
+) -> Callable[[Function], Function]:
     """Return a decorator that compiles a function with numba, cached on disk if possible.
+
+    Where numba is not installed, the function itself is called, which is many times slower, or `plain`.
 
     Args:
         fast: Whether sums may be computed in another order, which makes them faster and rounds them differently.
+        plain: Function with the same result that is fast enough without numba.
         options: Further options of `numba.njit`.
     """
+    if not available("numba"):
+
+        def uncompiled(function: Function) -> Function:
+            return cast(Function, plain or function)
+
+        return uncompiled
     from numba import njit
 
     # The flags `nnan` and `ninf` are left out of `fastmath`, so infinities and NaN are computed correctly.
