@@ -72,12 +72,12 @@ def _write_means(first: Rows, second: Rows, counts: np.ndarray, out: np.ndarray,
 
 
 class ColumnAverage:
-    """Averages columns of sentences, and remembers how up to `remembered` distinct tokens are split. Not thread-safe.
+    """Averages columns of sentences, and remembers how chunks of text are split. Not thread-safe.
 
     Args:
         tables: Tables of the encoder, which split text in the same way.
         mode: How the means of several tables are combined: `add` or `concatenate`.
-        remembered: Maximum number of tokens in the cache.
+        remembered: Maximum number of distinct chunks that are remembered.
     """
 
     def __init__(self, tables: Sequence[AverageTable], mode: str, remembered: int) -> None:

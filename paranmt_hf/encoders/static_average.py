@@ -53,7 +53,8 @@ class StaticAverage:
     Args:
         tables: The tables, which must split text in the same way.
         mode: How the means of several tables are combined: `add` or `concatenate`.
-        remembered: Maximum number of tokens or chunks of text in the cache of each thread.
+        remembered: Maximum number of chunks of text that each thread remembers for single sentences, and a quarter of
+            the number for columns of sentences.
     """
 
     def __init__(
@@ -125,7 +126,8 @@ class StaticAverage:
         """Make an object that averages many sentences at once."""
         from paranmt_hf.encoders.column_average import ColumnAverage
 
-        return ColumnAverage(self.tables, self.mode, self._remembered)
+        # It keeps a chunk in a quarter of the memory, because it has no Python objects.
+        return ColumnAverage(self.tables, self.mode, 4 * self._remembered)
 
     def _are_few(self, sentences: Sequence[str]) -> bool:
         """Whether it is faster to average these sentences one by one than all at once.
