@@ -12,6 +12,7 @@ import numpy as np
 
 from paranmt_hf.encoders.units import TrigramLookup, lookup
 from paranmt_hf.encoders.vocabulary import CUTTERS, AverageTable
+from paranmt_hf.encoders.widened_rows import placed
 from paranmt_hf.text.tokens import TokenTable, WordTokenizer
 from paranmt_hf.util.machine import compiled
 
@@ -88,13 +89,13 @@ class _WordColumns:
     """Averages the rows of words (WORD) or of words and n-grams (Sent2Vec), one table of an encoder."""
 
     def __init__(self, table: AverageTable) -> None:
-        self._rows, self.width = table.rows, table.rows.shape[1]
+        self._table, self.width = table.rows, table.rows.shape[1]
         self.lookup = lookup(table.vocabulary)
 
     def write_means(self, table: TokenTable, out: np.ndarray, begin: int) -> None:
         """Write the mean of each sentence into `out` [sentence, column] from column `begin`, which must hold zeros."""
         bags = self.lookup.bags(table)
-        _add_rows(self._rows, bags.rows, bags.offsets, out, begin)
+        _add_rows(*placed(self._table, bags.rows), bags.offsets, out, begin)
         _divide(out, begin, self.width, np.maximum(np.diff(bags.offsets), 1))
 
 
@@ -116,9 +117,9 @@ class _TrigramColumns(_WordColumns):
         # Row i of `sums` belongs to the i-th distinct word of the block, in the order of the ids.
         words = (np.cumsum(used) - 1).astype(np.int32)[table.ids]
         sums = np.zeros((len(inside), self.width), np.float32)
-        _add_rows(self._rows, inside.rows, inside.offsets, sums, 0)
+        _add_rows(*placed(self._table, inside.rows), inside.offsets, sums, 0)
         _add_rows(sums, words, table.offsets, out, begin)
-        _add_rows(self._rows, crossings, between, out, begin)
+        _add_rows(*placed(self._table, crossings), between, out, begin)
         # Number of trigrams of a sentence: one for each character of its words, and one for each crossing.
         characters = np.concatenate([[0], np.cumsum(np.diff(inside.offsets)[words])])[table.offsets]
         counts = np.diff(characters) + np.diff(between)

@@ -10,12 +10,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
-from typing import TYPE_CHECKING, TypeVar
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from paranmt_hf.encoders.vocabulary import CUTTERS, AverageTable, trigrams_in
+from paranmt_hf.encoders.widened_rows import WidenedRows
 from paranmt_hf.text.definitions import rows_of_word
 
 if TYPE_CHECKING:
@@ -142,129 +143,168 @@ class StaticAverage:
         return self._characters_left >= 0
 
 
+class _Remembered(dict[str, T]):
+    """What a function returned for each text, so that it is called once for each.
+
+    Args:
+        compute: The function.
+        most: Maximum number of texts; if there are more, all are forgotten.
+    """
+
+    def __init__(self, compute: Callable[[str], T], most: int) -> None:
+        super().__init__()
+        self._compute, self._most = compute, most
+
+    def __missing__(self, text: str) -> T:
+        if len(self) >= self._most:
+            self.clear()
+        found = self[text] = self._compute(text)
+        return found
+
+
+def _mean(terms: np.ndarray, count: int, out: np.ndarray) -> None:
+    """Write the sum of terms [term, dimension], divided by a count unless that is 0, into `out` [dimension]."""
+    np.add.reduce(terms, 0, None, out)
+    np.divide(out, count or 1, out)
+
+
 class _SingleAverage:
     """Averages one sentence at a time, and remembers how chunks of text are split. Not thread-safe.
 
     Args:
         tables: Tables of the encoder, which split text in the same way.
         mode: How the means of several tables are combined: `add` or `concatenate`.
-        remembered: Maximum number of chunks in the cache.
+        remembered: Maximum number of texts in a cache.
     """
 
     def __init__(self, tables: Sequence[AverageTable], mode: str, remembered: int) -> None:
-        self._split = CUTTERS[tables[0].cut]
-        self._remembered = remembered
         self._parts = []
         for table in tables:
             kind = "piece" if table.vocabulary.has_pieces else table.vocabulary.kind
-            self._parts.append(SINGLE[kind](table))
+            self._parts.append(SINGLE[kind](table, remembered))
         self._mode = mode
-        self._tokens_of: dict[str, list[str]] = {}
 
     def encode(self, sentences: Sequence[str], out: np.ndarray) -> None:
         """Write the vectors of sentences into `out` [sentence, dimension], float32."""
-        if len(self._tokens_of) > self._remembered:
-            self._tokens_of.clear()
-        for index, sentence in enumerate(sentences):
-            out[index] = self._encode(sentence)
-
-    def _encode(self, sentence: str) -> np.ndarray:
-        """Compute the vector of one sentence [dimension]."""
-        tokens: list[str] = []
-        for chunk in sentence.split(" "):
-            chunk_tokens = self._tokens_of.get(chunk)
-            if chunk_tokens is None:
-                chunk_tokens = self._tokens_of[chunk] = self._split(chunk)
-            tokens += chunk_tokens
-        vectors = [part.mean(tokens) for part in self._parts]
-        if self._mode != "add":
-            return np.concatenate(vectors) if len(vectors) > 1 else vectors[0]
-        for further in vectors[1:]:
-            vectors[0] += further
-        return vectors[0]
+        chunks = [sentence.split(" ") for sentence in sentences]
+        begin = 0
+        for index, part in enumerate(self._parts):
+            if self._mode == "add" and index:
+                further = np.empty_like(out)
+                part.encode(chunks, further)
+                out += further
+            else:
+                part.encode(chunks, out[:, begin : begin + part.width])
+                begin += part.width
 
 
 class _SingleWords:
-    """Averages the rows of one sentence's words."""
+    """Averages the rows of one sentence's words.
 
-    def __init__(self, table: AverageTable) -> None:
-        self._rows, self._ngrams = table.rows, table.vocabulary.ngrams
-        self._row_of = table.vocabulary.row_of
+    A row is remembered by its place, which is its index in an array of the rows that were needed so far, or of all.
 
-    def mean(self, tokens: list[str]) -> np.ndarray:
-        """Compute the mean of the tokens' rows [dimension]."""
-        get = self._row_of.get
-        return self._mean_of([get(token, 0) for token in tokens])
+    Args:
+        table: The table.
+        remembered: Maximum number of texts in a cache.
+    """
 
-    def _mean_of(self, rows: Sequence[int] | np.ndarray) -> np.ndarray:
-        """Compute the mean of these rows of the table [dimension]; zeros if there are none."""
-        total: np.ndarray = np.add.reduce(self._rows.take(rows, axis=0), axis=0)
-        total /= np.float32(max(len(rows), 1))
-        return total
+    def __init__(self, table: AverageTable, remembered: int) -> None:
+        self.width = table.rows.shape[1]
+        self._split, self._find, self._ngrams = CUTTERS[table.cut], table.vocabulary.find, table.vocabulary.ngrams
+        self._widened = table.rows if isinstance(table.rows, WidenedRows) else None
+        self._array: np.ndarray = table.rows if self._widened is None else self._widened.array
+        self._place: Callable[[int], int] = int if self._widened is None else self._widened.place
+        # What is known of each chunk of text between blanks, and of each token.
+        self._of_chunk: _Remembered[Any] = _Remembered(self._chunk, remembered)
+        self._of_token: _Remembered[Any] = _Remembered(self._token, remembered)
+
+    def encode(self, chunks: list[list[str]], out: np.ndarray) -> None:
+        """Write the means of sentences into `out` [sentence, dimension]; zeros for a sentence without units.
+
+        Args:
+            chunks: The chunks between blanks of each sentence.
+            out: Where the means are written.
+        """
+        get = self._of_chunk.__getitem__
+        self._means([list(chain.from_iterable(map(get, each))) for each in chunks], out)
+
+    def _chunk(self, chunk: str) -> list[Any]:
+        """Return the places of the rows of the words in a chunk."""
+        return list(map(self._of_token.__getitem__, self._split(chunk)))
+
+    def _token(self, token: str) -> Any:  # noqa: ANN401 - several places in some classes
+        """Return the place of the row of a word."""
+        return self._place(self._find(token) or 0)
+
+    def _means(self, known: list[list[Any]], out: np.ndarray) -> None:
+        """Write the means of sentences into `out` [sentence, dimension], given what is known of their chunks."""
+        if self._widened is not None:
+            self._widened.fill()
+        for places, mean in zip(known, out, strict=True):
+            _mean(self._array.take(places, 0), len(places), mean)
 
 
 class _SinglePieces(_SingleWords):
-    """Averages the rows of one sentence's words, or of their pieces; remembers the rows of each word."""
+    """Averages the rows of one sentence's words, or of their pieces."""
 
-    def __init__(self, table: AverageTable) -> None:
-        super().__init__(table)
-        self._rows_of: dict[str, list[int]] = {}
+    def _chunk(self, chunk: str) -> list[int]:
+        """Return the places of the rows of the words or pieces in a chunk."""
+        return list(chain.from_iterable(map(self._of_token.__getitem__, self._split(chunk))))
 
-    def mean(self, tokens: list[str]) -> np.ndarray:
-        """Compute the mean of the rows of the tokens or their pieces [dimension]."""
-        return self._mean_of(self._rows_in(tokens))
-
-    def _rows_in(self, tokens: list[str]) -> list[int]:
-        """Return the rows of the units of all tokens, in order."""
-        if len(self._rows_of) > REMEMBERED_CHUNKS:
-            self._rows_of.clear()
-        rows = list[int]()
-        for token in tokens:
-            token_rows = self._rows_of.get(token)
-            if token_rows is None:
-                token_rows = self._rows_of[token] = self._look_up(token)
-            rows += token_rows
-        return rows
-
-    def _look_up(self, token: str) -> list[int]:
-        """Return the rows of the units of one token."""
-        return rows_of_word(token, self._row_of)
+    def _token(self, token: str) -> list[int]:
+        """Return the places of the rows of a word or its pieces."""
+        row = self._find(token)
+        return [self._place(each) for each in (rows_of_word(token, self._find) if row is None else (row,))]
 
 
 class _SingleNgrams(_SingleWords):
     """Averages the rows of one sentence's words and n-grams."""
 
-    def mean(self, tokens: list[str]) -> np.ndarray:
-        """Compute the mean of the rows of the known tokens and n-grams [dimension]."""
+    def _token(self, token: str) -> int:
+        """Return the row of a word, from which n-grams are hashed."""
+        return self._find(token) or 0
+
+    def _means(self, known: list[list[int]], out: np.ndarray) -> None:
         assert self._ngrams is not None
-        get = self._row_of.get
-        rows = np.array([get(token, 0) for token in tokens], np.int32)
-        return self._mean_of(self._ngrams.bags(rows, np.array([0, len(rows)]))[0])
+        for words, mean in zip(known, out, strict=True):
+            rows, _ = self._ngrams.bags(np.array(words, np.int32), np.array([0, len(words)]))
+            places = rows if self._widened is None else self._widened.places(rows)
+            _mean(self._array.take(places, 0), len(places), mean)
 
 
-class _SingleTrigrams(_SinglePieces):
-    """Averages the rows of one sentence's character trigrams; remembers the rows inside each word."""
+class _SingleTrigrams(_SingleWords):
+    """Averages the rows of one sentence's character trigrams."""
 
-    def mean(self, tokens: list[str]) -> np.ndarray:
-        """Compute the mean of the rows of the trigrams in the words, and of those across two words [dimension]."""
-        rows, get = self._rows_in(tokens), self._row_of.get
-        inside = len(rows)
-        rows += [get(f"{left[-1]} {right[0]}", 0) for left, right in pairwise(tokens)]
-        vectors = self._rows.take(rows, axis=0)
-        # Add the rows inside each word first, as `column_average.py` does: sums of float32 depend on the order.
-        terms = np.empty((len(tokens) + len(rows) - inside, vectors.shape[1]), np.float32)
-        begin = 0
-        for index, token in enumerate(tokens):
-            np.add.reduce(vectors[begin : begin + len(token)], axis=0, out=terms[index])
-            begin += len(token)
-        terms[len(tokens) :] = vectors[inside:]
-        total: np.ndarray = np.add.reduce(terms, axis=0)
-        total /= np.float32(max(len(rows), 1))
-        return total
+    def __init__(self, table: AverageTable, remembered: int) -> None:
+        super().__init__(table, remembered)
+        # The place of the row of each trigram across two words.
+        self._of_crossing = _Remembered(lambda trigram: self._place(self._find(trigram) or 0), remembered)
 
-    def _look_up(self, token: str) -> list[int]:
-        """Return the rows of the trigrams in one token and the blanks around it."""
-        return [self._row_of.get(trigram, 0) for trigram in trigrams_in(token)]
+    def _chunk(self, chunk: str) -> list[str]:
+        """Return the words in a chunk."""
+        return self._split(chunk)
+
+    def _token(self, token: str) -> list[int]:
+        """Return the places of the rows of the trigrams in one word and the blanks around it."""
+        return [self._place(self._find(trigram) or 0) for trigram in trigrams_in(token)]
+
+    def _means(self, known: list[list[str]], out: np.ndarray) -> None:
+        get, across = self._of_token.__getitem__, self._of_crossing.__getitem__
+        inside = [list(map(get, words)) for words in known]
+        crossings = [[across(f"{left[-1]} {right[0]}") for left, right in pairwise(words)] for words in known]
+        if self._widened is not None:
+            self._widened.fill()
+        for of_words, others, mean in zip(inside, crossings, out, strict=True):
+            vectors = self._array.take([*chain.from_iterable(of_words), *others], 0)
+            # Add the rows inside each word first, as `column_average.py` does: sums of float32 depend on the order.
+            terms = np.empty((len(of_words) + len(others), self.width), np.float32)
+            begin = 0
+            for index, places in enumerate(of_words):
+                end = begin + len(places)
+                np.add.reduce(vectors[begin:end], axis=0, out=terms[index])
+                begin = end
+            terms[len(of_words) :] = vectors[begin:]
+            _mean(terms, len(vectors), mean)
 
 
 # The class that averages one sentence, by the kind of the table's units; `piece` is for words with pieces.
