@@ -54,7 +54,7 @@ def store_of(encoder: SentenceTransformer, sides: Sides, folder: Path) -> PairSt
         for start in range(0, len(sides[0]), 20_000)
     )
     tokens = write_tokens(columns, folder / "tokens")
-    return write_pairs(tokens.tables(), folder, readers)
+    return write_pairs(tokens.batches(), folder, readers)
 
 
 def by_torch(vectors: torch.Tensor, keys: np.ndarray) -> np.ndarray:

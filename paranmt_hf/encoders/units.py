@@ -29,6 +29,8 @@ class UnitCounter:
         self._kinds = kinds
         self._words: Counter[str] = Counter()
         self._crossings: Counter[str] = Counter()
+        self._first = PerToken(lambda tokens: [ord(token[0]) for token in tokens], np.int64)
+        self._last = PerToken(lambda tokens: [ord(token[-1]) for token in tokens], np.int64)
 
     def add(self, table: TokenTable) -> None:
         """Count the units of the sentences of a token table."""
@@ -38,12 +40,12 @@ class UnitCounter:
         if "trigram" not in self._kinds:
             return
         # Trigrams across two words: the last character of a word, a blank and the first character of the next word.
-        # The ids of both words are packed into one number, so that equal neighbours are counted together.
+        # Both characters are packed into one number, so that equal trigrams are counted together.
         left, right, _ = _neighbours(table)
-        pairs, counts = np.unique(left.astype(np.int64) * len(table.vocabulary) + right, return_counts=True)
-        for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
-            first, second = divmod(pair, len(table.vocabulary))
-            self._crossings[f"{table.vocabulary[first][-1]} {table.vocabulary[second][0]}"] += count
+        pairs = self._last.of(table)[left] << 32 | self._first.of(table)[right]
+        codes, counts = np.unique(pairs, return_counts=True)
+        for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
+            self._crossings[f"{chr(code >> 32)} {chr(code & 0xFFFFFFFF)}"] += count
 
     def result(self) -> dict[UnitKind, Counter[str]]:
         """Return how often each unit occurs, by kind."""

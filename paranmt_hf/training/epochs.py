@@ -96,7 +96,8 @@ class Epochs:
                 self._run_epoch(progress, reporter)
                 self._epoch, self._mega = self._epoch + 1, 0
         # If writing the encoder fails, a later run continues from here.
-        self._save()
+        if self._checkpoint.is_due:
+            self._save()
         self._catch_up()
         best = read_checkpoint(self._best) if self.evaluate is not None else None
         if best is not None:

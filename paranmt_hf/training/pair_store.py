@@ -15,8 +15,8 @@ import numpy as np
 
 from paranmt_hf.encoders.units import Lookup
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.identity import TokenHashes, sentence_keys
-from paranmt_hf.text.tokens import Bags, TokenTable
+from paranmt_hf.text.tokens import Bags
+from paranmt_hf.training.token_store import TokenBatch
 from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes, writing
 from paranmt_hf.util.records import read_json
 
@@ -140,7 +140,7 @@ def _choose(everything: MegaBatch, pairs: np.ndarray) -> MegaBatch:
 
 
 def write_pairs(
-    tables: Iterable[tuple[TokenTable, TokenTable]],
+    batches: Iterable[TokenBatch],
     folder: Path,
     readers: Mapping[str, Lookup],
     *,
@@ -152,7 +152,7 @@ def write_pairs(
     Pairs are left out if there is a side of which no unit has a row.
 
     Args:
-        tables: Tokens of references and translations, batch by batch.
+        batches: The pairs as word tokens, batch by batch.
         folder: The folder.
         readers: Lookup of each kind of units.
         left_out: Numbers of pairs and sentences that were left out before, by reason; these pairs are added to them.
@@ -166,16 +166,15 @@ def write_pairs(
         (folder / ABOUT).unlink(missing_ok=True)
     rows = {name: len(reader.vocabulary) for name, reader in readers.items()}
     writers = {name: _BagWriter(folder, name, _row_type(rows[name])) for name in readers}
-    hashes, key_file = TokenHashes(), ChecksummedFile(folder / KEYS)
+    key_file = ChecksummedFile(folder / KEYS)
     read = kept = 0
-    for batch in tables:
-        bags = {name: [reader.bags(table) for table in batch] for name, reader in readers.items()}
+    for batch in batches:
+        bags = {name: [reader.bags(table) for table in batch.sides] for name, reader in readers.items()}
         known = np.any([[side.known > 0 for side in sides] for sides in bags.values()], axis=0).all(axis=0)
         positions = np.flatnonzero(known)
         for name, (references, translations) in bags.items():
             writers[name].write(references.take(positions), translations.take(positions))
-        keys = [sentence_keys(table, hashes)[positions] for table in batch]
-        key_file.write(np.stack(keys, axis=1).tobytes())
+        key_file.write(batch.keys[positions].tobytes())
         read += len(known)
         kept += len(positions)
     checksums = {KEYS: key_file.close()}

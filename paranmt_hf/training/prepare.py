@@ -159,7 +159,7 @@ def _store(tokens: TokenStore, folder: Path, model: SentenceEncoder, inputs: Tra
     for part in take_apart(model).parts:
         readers[part.unit_kind] = readers.get(part.unit_kind) or lookup(part.vocabulary)
     reasons, unit = inputs.pairs.left_out_by, inputs.pairs.unit
-    store = write_pairs(tokens.tables(), folder, readers, left_out=reasons, unit=unit)
+    store = write_pairs(tokens.batches(), folder, readers, left_out=reasons, unit=unit)
     log_left_out(store.left_out)
     of_text = isinstance(inputs.pairs, PairsAndText)
     size = counted(store.sentences, "sentence") if of_text else counted(store.pairs, "pair")

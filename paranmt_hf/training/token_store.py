@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,14 @@ from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes, writin
 KEYS, IDS, LENGTHS, CHECKSUM = "keys", "ids", "lengths", "keys.sha256"
 
 
+@dataclass(frozen=True)
+class TokenBatch:
+    """Some pairs as word tokens."""
+
+    sides: tuple[TokenTable, TokenTable]  # References and translations
+    keys: np.ndarray  # Key of each sentence [pair, side], uint64; equal for equal sentences
+
+
 class TokenStore:
     """The tokens of pairs, which `write_tokens` wrote.
 
@@ -29,9 +39,11 @@ class TokenStore:
     def __init__(self, folder: Path, vocabulary: list[str], batches: list[int]) -> None:
         self._folder, self._vocabulary, self._batches = folder, vocabulary, batches
 
-    def tables(self) -> Iterator[tuple[TokenTable, TokenTable]]:
-        """Read the tokens of references and of translations, batch by batch; all tables have the same vocabulary."""
-        with (self._folder / IDS).open("rb") as ids, (self._folder / LENGTHS).open("rb") as lengths:
+    def batches(self) -> Iterator[TokenBatch]:
+        """Read the pairs, batch by batch; all tables have the same vocabulary."""
+        files = (self._folder / name for name in (IDS, LENGTHS, KEYS))
+        with ExitStack() as stack:
+            ids, lengths, keys = (stack.enter_context(file.open("rb")) for file in files)
             for pairs in self._batches:
                 sides = []
                 for _ in range(2):
@@ -39,7 +51,7 @@ class TokenStore:
                     np.cumsum(np.fromfile(lengths, np.int32, pairs), out=offsets[1:])
                     rows = np.fromfile(ids, np.int32, int(offsets[-1]))
                     sides.append(TokenTable(rows, offsets, self._vocabulary))
-                yield sides[0], sides[1]
+                yield TokenBatch((sides[0], sides[1]), np.fromfile(keys, np.uint64, 2 * pairs).reshape(-1, 2))
 
     def drop_tokens(self) -> None:
         """Delete the tokens; the keys are kept."""

@@ -162,9 +162,10 @@ def test_tokens_are_read_back(tmp_path):
     sides = random_text(60)
     counter = UnitCounter(["word", "trigram"])
     store = write_tokens(batches(sides, 7), tmp_path, counter.add)
-    texts = ([], [])
-    for tables in store.tables():
-        for table, text in zip(tables, texts, strict=True):
+    texts, keys = ([], []), []
+    for batch in store.batches():
+        keys.append(batch.keys)
+        for table, text in zip(batch.sides, texts, strict=True):
             text += [
                 [table.vocabulary[token] for token in table.ids[start:stop]]
                 for start, stop in zip(table.offsets, table.offsets[1:], strict=False)
@@ -172,6 +173,7 @@ def test_tokens_are_read_back(tmp_path):
     assert texts == tuple([words(sentence) for sentence in side] for side in sides)
     assert counter.result() == count_units([pa.array(side) for side in sides], ["word", "trigram"])
     np.testing.assert_array_equal(read_keys(tmp_path), keys_of(*sides).T)
+    np.testing.assert_array_equal(np.concatenate(keys), keys_of(*sides).T)
     store.drop_tokens()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["keys", "keys.sha256"]
 
@@ -181,7 +183,7 @@ def test_ids_hold_when_the_tokenizer_forgets(tmp_path, monkeypatch):
     monkeypatch.setattr("paranmt_hf.training.token_store.WordTokenizer", lambda: WordTokenizer(capacity=3))
     sides = random_text(40)
     store = write_tokens(batches(sides, 5), tmp_path)
-    stored = [[table.vocabulary[token] for token in table.ids] for tables in store.tables() for table in tables]
+    stored = [[table.vocabulary[token] for token in table.ids] for batch in store.batches() for table in batch.sides]
     expected = []
     for start in range(0, 40, 5):
         for side in sides:

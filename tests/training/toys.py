@@ -131,7 +131,7 @@ def dense_steps(
 
 def write_text(columns, folder: Path, readers) -> PairStore:
     """Pairs of text as rows: cut into tokens, then looked up."""
-    return write_pairs(write_tokens(columns, folder.with_name(f"{folder.name}-tokens")).tables(), folder, readers)
+    return write_pairs(write_tokens(columns, folder.with_name(f"{folder.name}-tokens")).batches(), folder, readers)
 
 
 def keyed(column: Sentences) -> tuple[np.ndarray, pa.Array]:
