@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from paranmt_hf.encoders.vocabulary import CUTTERS, AverageTable, trigrams_in
-from paranmt_hf.encoders.widened_rows import WidenedRows
+from paranmt_hf.encoders.widened_rows import placed
 from paranmt_hf.text.definitions import rows_of_word
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 REMEMBERED_CHUNKS = 120_000  # Maximum number of distinct chunks of text, or words, in a cache
+TOGETHER = 32  # Number of sentences whose rows are gathered at once: so few that they stay in the processor's cache
 
 
 def normalize(vectors: np.ndarray) -> np.ndarray:
@@ -162,7 +163,7 @@ class _Remembered(dict[str, T]):
         return found
 
 
-def _mean(terms: np.ndarray, count: int, out: np.ndarray) -> None:
+def _write_mean(terms: np.ndarray, count: int, out: np.ndarray) -> None:
     """Write the sum of terms [term, dimension], divided by a count unless that is 0, into `out` [dimension]."""
     np.add.reduce(terms, 0, None, out)
     np.divide(out, count or 1, out)
@@ -186,7 +187,12 @@ class _SingleAverage:
 
     def encode(self, sentences: Sequence[str], out: np.ndarray) -> None:
         """Write the vectors of sentences into `out` [sentence, dimension], float32."""
-        chunks = [sentence.split(" ") for sentence in sentences]
+        for start in range(0, len(sentences), TOGETHER):
+            block = slice(start, start + TOGETHER)
+            self._encode([sentence.split(" ") for sentence in sentences[block]], out[block])
+
+    def _encode(self, chunks: list[list[str]], out: np.ndarray) -> None:
+        """Write the vectors of sentences, given as chunks between blanks, into `out` [sentence, dimension]."""
         begin = 0
         for index, part in enumerate(self._parts):
             if self._mode == "add" and index:
@@ -199,9 +205,9 @@ class _SingleAverage:
 
 
 class _SingleWords:
-    """Averages the rows of one sentence's words.
+    """Averages the rows of a few sentences' words.
 
-    A row is remembered by its place, which is its index in an array of the rows that were needed so far, or of all.
+    A row is remembered by its place in an array of the rows that were needed so far, or of all.
 
     Args:
         table: The table.
@@ -210,13 +216,11 @@ class _SingleWords:
 
     def __init__(self, table: AverageTable, remembered: int) -> None:
         self.width = table.rows.shape[1]
-        self._split, self._find, self._ngrams = CUTTERS[table.cut], table.vocabulary.find, table.vocabulary.ngrams
-        self._widened = table.rows if isinstance(table.rows, WidenedRows) else None
-        self._array: np.ndarray = table.rows if self._widened is None else self._widened.array
-        self._place: Callable[[int], int] = int if self._widened is None else self._widened.place
+        self._rows, self._split = table.rows, CUTTERS[table.cut]
+        self._find, self._ngrams = table.vocabulary.find, table.vocabulary.ngrams
         # What is known of each chunk of text between blanks, and of each token.
-        self._of_chunk: _Remembered[Any] = _Remembered(self._chunk, remembered)
-        self._of_token: _Remembered[Any] = _Remembered(self._token, remembered)
+        self._of_chunk = _Remembered[list[Any]](self._chunk, remembered)
+        self._of_token = _Remembered[list[int]](self._token, remembered)
 
     def encode(self, chunks: list[list[str]], out: np.ndarray) -> None:
         """Write the means of sentences into `out` [sentence, dimension]; zeros for a sentence without units.
@@ -226,85 +230,92 @@ class _SingleWords:
             out: Where the means are written.
         """
         get = self._of_chunk.__getitem__
-        self._means([list(chain.from_iterable(map(get, each))) for each in chunks], out)
+        self._write([list(chain.from_iterable(map(get, each))) for each in chunks], out)
 
     def _chunk(self, chunk: str) -> list[Any]:
-        """Return the places of the rows of the words in a chunk."""
-        return list(map(self._of_token.__getitem__, self._split(chunk)))
-
-    def _token(self, token: str) -> Any:  # noqa: ANN401 - several places in some classes
-        """Return the place of the row of a word."""
-        return self._place(self._find(token) or 0)
-
-    def _means(self, known: list[list[Any]], out: np.ndarray) -> None:
-        """Write the means of sentences into `out` [sentence, dimension], given what is known of their chunks."""
-        if self._widened is not None:
-            self._widened.fill()
-        for places, mean in zip(known, out, strict=True):
-            _mean(self._array.take(places, 0), len(places), mean)
-
-
-class _SinglePieces(_SingleWords):
-    """Averages the rows of one sentence's words, or of their pieces."""
-
-    def _chunk(self, chunk: str) -> list[int]:
-        """Return the places of the rows of the words or pieces in a chunk."""
+        """Return what is known of a chunk: the places of the units in it."""
         return list(chain.from_iterable(map(self._of_token.__getitem__, self._split(chunk))))
 
     def _token(self, token: str) -> list[int]:
-        """Return the places of the rows of a word or its pieces."""
-        row = self._find(token)
-        return [self._place(each) for each in (rows_of_word(token, self._find) if row is None else (row,))]
+        """Return the places of the units of one token."""
+        return [self._place(token)]
+
+    def _place(self, unit: str) -> int:
+        """Return the place of a unit."""
+        row = self._find(unit) or 0
+        return row if isinstance(self._rows, np.ndarray) else self._rows.place(row)
+
+    def _vectors(self, places: list[int]) -> np.ndarray:
+        """Return the vectors at some places [chosen, dimension]."""
+        if isinstance(self._rows, np.ndarray):
+            return self._rows.take(places, 0)
+        self._rows.fill()
+        return self._rows.array.take(places, 0)
+
+    def _write(self, known: list[list[Any]], out: np.ndarray) -> None:
+        """Write the means of sentences into `out` [sentence, dimension], given what is known of their chunks."""
+        vectors = self._vectors(list(chain.from_iterable(known)))
+        begin = 0
+        for places, mean in zip(known, out, strict=True):
+            end = begin + len(places)
+            _write_mean(vectors[begin:end], len(places), mean)
+            begin = end
+
+
+class _SinglePieces(_SingleWords):
+    """Averages the rows of a few sentences' words, or of their pieces."""
+
+    def _token(self, token: str) -> list[int]:
+        rows = rows_of_word(token, self._find)
+        return rows if isinstance(self._rows, np.ndarray) else list(map(self._rows.place, rows))
 
 
 class _SingleNgrams(_SingleWords):
-    """Averages the rows of one sentence's words and n-grams."""
+    """Averages the rows of a few sentences' words and n-grams."""
 
-    def _token(self, token: str) -> int:
+    def _token(self, token: str) -> list[int]:
         """Return the row of a word, from which n-grams are hashed."""
-        return self._find(token) or 0
+        return [self._find(token) or 0]
 
-    def _means(self, known: list[list[int]], out: np.ndarray) -> None:
+    def _write(self, known: list[list[int]], out: np.ndarray) -> None:
         assert self._ngrams is not None
         for words, mean in zip(known, out, strict=True):
             rows, _ = self._ngrams.bags(np.array(words, np.int32), np.array([0, len(words)]))
-            places = rows if self._widened is None else self._widened.places(rows)
-            _mean(self._array.take(places, 0), len(places), mean)
+            array, places = placed(self._rows, rows)
+            _write_mean(array.take(places, 0), len(rows), mean)
 
 
 class _SingleTrigrams(_SingleWords):
-    """Averages the rows of one sentence's character trigrams."""
+    """Averages the rows of a few sentences' character trigrams."""
 
     def __init__(self, table: AverageTable, remembered: int) -> None:
         super().__init__(table, remembered)
-        # The place of the row of each trigram across two words.
-        self._of_crossing = _Remembered(lambda trigram: self._place(self._find(trigram) or 0), remembered)
+        # The place of each trigram across two words.
+        self._of_crossing = _Remembered[int](self._place, remembered)
 
     def _chunk(self, chunk: str) -> list[str]:
-        """Return the words in a chunk."""
+        """Return what is known of a chunk: its words."""
         return self._split(chunk)
 
     def _token(self, token: str) -> list[int]:
-        """Return the places of the rows of the trigrams in one word and the blanks around it."""
-        return [self._place(self._find(trigram) or 0) for trigram in trigrams_in(token)]
+        """Return the places of the trigrams in one word and the blanks around it."""
+        return list(map(self._place, trigrams_in(token)))
 
-    def _means(self, known: list[list[str]], out: np.ndarray) -> None:
+    def _write(self, known: list[list[str]], out: np.ndarray) -> None:
         get, across = self._of_token.__getitem__, self._of_crossing.__getitem__
-        inside = [list(map(get, words)) for words in known]
-        crossings = [[across(f"{left[-1]} {right[0]}") for left, right in pairwise(words)] for words in known]
-        if self._widened is not None:
-            self._widened.fill()
-        for of_words, others, mean in zip(inside, crossings, out, strict=True):
-            vectors = self._array.take([*chain.from_iterable(of_words), *others], 0)
+        for words, mean in zip(known, out, strict=True):
+            inside = list(map(get, words))
+            crossings = [across(f"{left[-1]} {right[0]}") for left, right in pairwise(words)]
+            vectors = self._vectors([*chain.from_iterable(inside), *crossings])
             # Add the rows inside each word first, as `column_average.py` does: sums of float32 depend on the order.
-            terms = np.empty((len(of_words) + len(others), self.width), np.float32)
+            terms = np.empty((len(words) + len(crossings), self.width), np.float32)
             begin = 0
-            for index, places in enumerate(of_words):
+            for index, places in enumerate(inside):
                 end = begin + len(places)
-                np.add.reduce(vectors[begin:end], axis=0, out=terms[index])
+                np.add.reduce(vectors[begin:end], 0, None, terms[index])
                 begin = end
-            terms[len(of_words) :] = vectors[begin:]
-            _mean(terms, len(vectors), mean)
+            terms[len(words) :] = vectors[begin:]
+            _write_mean(terms, len(vectors), mean)
 
 
 # The class that averages one sentence, by the kind of the table's units; `piece` is for words with pieces.

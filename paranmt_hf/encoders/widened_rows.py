@@ -13,8 +13,8 @@ from paranmt_hf.encoders.modules.paranmt_tables import SCALE, WEIGHT, dimension_
 class WidenedRows:
     """The rows of a stored table, of which only those are in float32 that were needed so far.
 
-    A text of a thousand sentences needs some thousand rows. So most of a table stays in its file, which processes
-    share. Threads may share an object.
+    A thousand sentences need some thousand rows. So most of a table stays in its file, which processes share. Threads
+    may share an object.
 
     Args:
         stored: Tensors of the table, by name, as `store` makes them; they may be those of a mapped file.
@@ -47,33 +47,27 @@ class WidenedRows:
         return place
 
     def fill(self) -> None:
-        """Write the rows into `array` that `place` was asked for, by any thread."""
-        if self._new:
-            with self._lock:
-                self._fill()
+        """Write the rows that any thread has asked for into `array`."""
+        if not self._new:
+            return
+        with self._lock:
+            rows = np.array(self._new, np.int64)
+            end = self._filled + len(rows)
+            scale = None if self._scale is None else self._scale.take(rows)
+            widen(self._weight.take(rows, 0), scale, self.array[self._filled : end])
+            self._filled = end
+            # Only now, because another thread that finds none reads the array.
+            self._new = []
 
     def places(self, rows: np.ndarray) -> np.ndarray:
-        """Return the place in `array` of each of some rows [chosen], int32, and write those that are not there yet."""
+        """Return the place in `array` of each of some rows [chosen], int32, and write those that are missing."""
         places = self._place_of.take(rows)
         if len(places) and places.min() < 0:
-            with self._lock:
-                missing = np.unique(rows[self._place_of.take(rows) < 0])
-                begin = self._filled + len(self._new)
-                self._new += missing.tolist()
-                self._place_of[missing] = np.arange(begin, begin + len(missing), dtype=np.int32)
+            for row in np.unique(rows[places < 0]).tolist():
+                self.place(row)
             places = self._place_of.take(rows)
         self.fill()
         return places
-
-    def _fill(self) -> None:
-        """Write the rows of the places that do not hold their row yet."""
-        rows = np.array(self._new, np.int64)
-        end = self._filled + len(rows)
-        scale = None if self._scale is None else self._scale.take(rows)
-        widen(self._weight.take(rows, 0), scale, self.array[self._filled : end])
-        self._filled = end
-        # Only now, because another thread that finds none reads the array.
-        self._new = []
 
     def __reduce__(self) -> tuple[type[WidenedRows], tuple[dict[str, np.ndarray]]]:
         scale = {} if self._scale is None else {SCALE: self._scale}
