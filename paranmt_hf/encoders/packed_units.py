@@ -22,9 +22,9 @@ class PackedUnits(Sequence[str]):
 
     def __init__(self, units: Sequence[str]) -> None:
         # JSON can hold halves of surrogate pairs.
-        encoded = [unit.encode("utf8", "surrogatepass") for unit in units]
-        self._text = b"".join(encoded)
-        self._bounds = array("i", accumulate(map(len, encoded), initial=0))
+        self._text = "".join(units).encode("utf8", "surrogatepass")
+        sizes = (len(unit.encode("utf8", "surrogatepass")) for unit in units)
+        self._bounds = array("i", accumulate(sizes, initial=0))
         # A hash table with linear probing: a unit is at the first free place from the lowest bits of its hash on.
         # Strings of one process have one hash; in another process it is another one, so `__reduce__` leaves it out.
         self._mask = (1 << (2 * len(units) - 1).bit_length()) - 1

@@ -165,7 +165,7 @@ class _Remembered(dict[str, T]):
 
 def _write_mean(terms: np.ndarray, count: int, out: np.ndarray) -> None:
     """Write the sum of terms [term, dimension], divided by a count unless that is 0, into `out` [dimension]."""
-    np.add.reduce(terms, 0, None, out)
+    np.add.reduce(terms, 0, out=out)
     np.divide(out, count or 1, out)
 
 
@@ -218,9 +218,8 @@ class _SingleWords:
         self.width = table.rows.shape[1]
         self._rows, self._split = table.rows, CUTTERS[table.cut]
         self._find, self._ngrams = table.vocabulary.find, table.vocabulary.ngrams
-        # What is known of each chunk of text between blanks, and of each token.
-        self._of_chunk = _Remembered[list[Any]](self._chunk, remembered)
-        self._of_token = _Remembered[list[int]](self._token, remembered)
+        # What is known of each chunk of text between blanks.
+        self._of_chunk = _Remembered[tuple[Any, ...]](self._chunk, remembered)
 
     def encode(self, chunks: list[list[str]], out: np.ndarray) -> None:
         """Write the means of sentences into `out` [sentence, dimension]; zeros for a sentence without units.
@@ -232,17 +231,16 @@ class _SingleWords:
         get = self._of_chunk.__getitem__
         self._write([list(chain.from_iterable(map(get, each))) for each in chunks], out)
 
-    def _chunk(self, chunk: str) -> list[Any]:
-        """Return what is known of a chunk: the places of the units in it."""
-        return list(chain.from_iterable(map(self._of_token.__getitem__, self._split(chunk))))
-
-    def _token(self, token: str) -> list[int]:
-        """Return the places of the units of one token."""
-        return [self._place(token)]
+    def _chunk(self, chunk: str) -> tuple[Any, ...]:
+        """Return what is known of a chunk: the places of its words."""
+        return tuple(map(self._place, self._split(chunk)))
 
     def _place(self, unit: str) -> int:
         """Return the place of a unit."""
-        row = self._find(unit) or 0
+        return self._place_of_row(self._find(unit) or 0)
+
+    def _place_of_row(self, row: int) -> int:
+        """Return the place of a row."""
         return row if isinstance(self._rows, np.ndarray) else self._rows.place(row)
 
     def _vectors(self, places: list[int]) -> np.ndarray:
@@ -265,17 +263,17 @@ class _SingleWords:
 class _SinglePieces(_SingleWords):
     """Averages the rows of a few sentences' words, or of their pieces."""
 
-    def _token(self, token: str) -> list[int]:
-        rows = rows_of_word(token, self._find)
-        return rows if isinstance(self._rows, np.ndarray) else list(map(self._rows.place, rows))
+    def _chunk(self, chunk: str) -> tuple[int, ...]:
+        """Return what is known of a chunk: the places of its words or their pieces."""
+        return tuple(self._place_of_row(row) for word in self._split(chunk) for row in rows_of_word(word, self._find))
 
 
 class _SingleNgrams(_SingleWords):
     """Averages the rows of a few sentences' words and n-grams."""
 
-    def _token(self, token: str) -> list[int]:
-        """Return the row of a word, from which n-grams are hashed."""
-        return [self._find(token) or 0]
+    def _chunk(self, chunk: str) -> tuple[int, ...]:
+        """Return what is known of a chunk: the rows of its words, from which n-grams are hashed."""
+        return tuple(self._find(word) or 0 for word in self._split(chunk))
 
     def _write(self, known: list[list[int]], out: np.ndarray) -> None:
         assert self._ngrams is not None
@@ -290,19 +288,18 @@ class _SingleTrigrams(_SingleWords):
 
     def __init__(self, table: AverageTable, remembered: int) -> None:
         super().__init__(table, remembered)
-        # The place of each trigram across two words.
+        # The places of the trigrams in each word and the blanks around it, and the place of each one across two words.
+        self._of_word = _Remembered[tuple[int, ...]](
+            lambda word: tuple(map(self._place, trigrams_in(word))), remembered
+        )
         self._of_crossing = _Remembered[int](self._place, remembered)
 
-    def _chunk(self, chunk: str) -> list[str]:
+    def _chunk(self, chunk: str) -> tuple[str, ...]:
         """Return what is known of a chunk: its words."""
-        return self._split(chunk)
-
-    def _token(self, token: str) -> list[int]:
-        """Return the places of the trigrams in one word and the blanks around it."""
-        return list(map(self._place, trigrams_in(token)))
+        return tuple(self._split(chunk))
 
     def _write(self, known: list[list[str]], out: np.ndarray) -> None:
-        get, across = self._of_token.__getitem__, self._of_crossing.__getitem__
+        get, across = self._of_word.__getitem__, self._of_crossing.__getitem__
         for words, mean in zip(known, out, strict=True):
             inside = list(map(get, words))
             crossings = [across(f"{left[-1]} {right[0]}") for left, right in pairwise(words)]
@@ -312,7 +309,7 @@ class _SingleTrigrams(_SingleWords):
             begin = 0
             for index, places in enumerate(inside):
                 end = begin + len(places)
-                np.add.reduce(vectors[begin:end], 0, None, terms[index])
+                np.add.reduce(vectors[begin:end], 0, out=terms[index])
                 begin = end
             terms[len(words) :] = vectors[begin:]
             _write_mean(terms, len(vectors), mean)

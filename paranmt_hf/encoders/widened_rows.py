@@ -21,7 +21,7 @@ class WidenedRows:
 
     Attributes:
         shape: Number of rows of the table, and of dimensions.
-        array: The rows that were needed so far [place, dimension], float32, in the order in which they were.
+        array: The rows that were needed so far [place, dimension], float32, each at the next free place.
     """
 
     def __init__(self, stored: dict[str, np.ndarray]) -> None:

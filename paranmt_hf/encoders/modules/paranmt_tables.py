@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import mmap
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -112,18 +113,26 @@ def map_stored(path: Path, units: Sequence[str], further: str | None = None) -> 
             pass
         with path.open("rb") as file:
             # A copy-on-write map, because compiled loops are made for arrays that may be written to. Nothing does.
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+            # Windows cannot replace a file that is mapped, so it is read there.
+            on_windows = os.name == "nt"
+            mapped = bytearray(file.read()) if on_windows else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
     except FileNotFoundError:
         raise ValueError(f"{path} is missing") from None
     except (SafetensorError, OSError) as error:
         raise ValueError(f"{path} is damaged ({error})") from error
     begin = 8 + int.from_bytes(mapped[:8], "little")
     head = json.loads(mapped[8:begin])
-    stored = {name: _tensor(mapped, begin, head[name]) for name in (WEIGHT, SCALE, further) if name and name in head}
-    if WEIGHT not in stored or (further is not None and further not in stored):
-        raise ValueError(f"{path} lacks the tensor {further if WEIGHT in stored else WEIGHT!r}")
+    names = [WEIGHT] if further is None else [WEIGHT, further]
+    if head.get(WEIGHT, {}).get("dtype") in ("I8", "U8"):
+        names.append(SCALE)
+    for name in names:
+        if name not in head:
+            raise ValueError(f"{path} lacks the tensor {name!r}")
+    stored = {name: _tensor(mapped, begin, head[name]) for name in names}
     more = 0 if further is None else len(stored[further])
     rows = len(stored[WEIGHT])
+    if len(stored.get(SCALE, stored[WEIGHT])) != rows:
+        raise ValueError(f"{path} is damaged ({len(stored[SCALE])} scales for {rows} rows)")
     if len(units) + more != rows:
         raise ValueError(f"{path} and the vocabulary do not belong together: {unequal(len(units), more, rows)}")
     for name, tensor in stored.items():
@@ -135,7 +144,7 @@ def map_stored(path: Path, units: Sequence[str], further: str | None = None) -> 
     return stored
 
 
-def _tensor(mapped: mmap.mmap, begin: int, entry: dict[str, Any]) -> np.ndarray:
+def _tensor(mapped: mmap.mmap | bytearray, begin: int, entry: dict[str, Any]) -> np.ndarray:
     """Return a tensor of a mapped file, without reading it unless it is bfloat16.
 
     Args:
