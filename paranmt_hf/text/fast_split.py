@@ -35,13 +35,10 @@ class Pieces:
     bounds: np.ndarray  # Bounds [sentence + 1], int64: sentence `i` has `chosen[bounds[i]:bounds[i + 1]]`
 
 
-def cut_at_blanks(column: pa.Array) -> Pieces:
-    """Split a column of sentences, without nulls, at blanks only; all pieces are chunks that must be split."""
-    chunks = pc.split_pattern(column, " ")
-    bounds = chunks.offsets.to_numpy().astype(np.int64)
-    encoded = chunks.flatten().dictionary_encode()
-    uncut = np.ones(len(encoded.dictionary), bool)
-    return Pieces(encoded.dictionary, uncut, encoded.indices.to_numpy(), bounds - bounds[0])
+def uncut_pieces(chunks: pa.Array) -> Pieces:
+    """Return chunks [chunk] as pieces that must be split."""
+    count = len(chunks)
+    return Pieces(chunks, np.ones(count, bool), np.arange(count, dtype=np.int32), np.arange(count + 1))
 
 
 def cut_column(column: pa.Array) -> Pieces:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress, count, islice, pairwise
+from itertools import chain, count, islice, pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import ArrayLike
 
 from paranmt_hf.text.definitions import cut_chunk
-from paranmt_hf.text.fast_split import Pieces, cut_at_blanks, cut_column
+from paranmt_hf.text.fast_split import cut_column, uncut_pieces
 
 PART_BYTES = 2**22  # Number of bytes of text that are split at once
 
@@ -44,16 +43,16 @@ class TokenTable:
 
 
 class WordTokenizer:
-    """Splits columns of sentences into word tokens, and remembers how pieces of text were split.
+    """Splits columns of sentences into word tokens, and remembers how chunks of text between blanks were split.
 
-    The result depends on none of the arguments but `cut`.
+    The result depends on none of the arguments but `cut`. Not thread-safe.
 
     Args:
-        capacity: Maximum number of pieces that are remembered: tokens, and chunks between blanks that were split one
-            by one. If there are more, all are forgotten at the start of the next call.
+        capacity: Maximum number of chunks that are remembered. If there are more, all are forgotten at the start of
+            the next call.
         cut: Function that splits a chunk of text without blanks into tokens.
         part_bytes: Approximate number of bytes of a column that are split at once.
-        few: With fewer sentences, each chunk is split by itself, which is faster then.
+        few: Fewer new chunks are split one by one, which is faster then.
     """
 
     def __init__(
@@ -69,43 +68,18 @@ class WordTokenizer:
         self._forget()
 
     def _forget(self) -> None:
-        """Empty the caches, and begin a new vocabulary."""
+        """Forget all chunks, and begin a new vocabulary."""
+        # The import is here because it takes time, and not all users of this file split text.
+        from paranmt_hf.text.chunk_memory import ChunkMemory
+
         # A lookup of a new token gives it the next number.
         self._token_ids: dict[str, int] = defaultdict(count().__next__)
         self._vocabulary: list[str] = []
-        # Result of each chunk that was split by itself: the id of its token, if it has a single one. Otherwise it is a
-        # negative number -1 - p, and the ids of its tokens are _flat[_bounds[p]:_bounds[p + 1]].
-        self._chunks: dict[str, int] = {}
-        self._flat = array("i")
-        self._bounds = array("q", [0])
-
-    def _number(self, pieces: Pieces) -> np.ndarray:
-        """Return the token id of each distinct piece [distinct piece], int64; negative for none or several tokens."""
-        distinct, uncut = pieces.distinct.to_pylist(), np.flatnonzero(pieces.uncut)
-        if len(uncut) < len(distinct):
-            chunks = [distinct[index] for index in uncut.tolist()]
-            # Chunks must not become tokens of the vocabulary.
-            tokens = compress(distinct, (~pieces.uncut).tolist()) if chunks else distinct
-            token_ids = list(map(self._token_ids.__getitem__, tokens))
-        else:
-            chunks, token_ids = distinct, []
-        for chunk in chunks:
-            if chunk not in self._chunks:
-                ids = list(map(self._token_ids.__getitem__, self._cut(chunk)))
-                self._chunks[chunk] = ids[0] if len(ids) == 1 else -len(self._bounds)
-                if len(ids) != 1:
-                    self._flat.extend(ids)
-                    self._bounds.append(len(self._flat))
-        numbers = np.empty(len(distinct), np.int64)
-        numbers[~pieces.uncut] = token_ids
-        numbers[uncut] = list(map(self._chunks.__getitem__, chunks))
-        new = len(self._token_ids) - len(self._vocabulary)
-        self._vocabulary.extend(reversed(list(islice(reversed(self._token_ids), new))))
-        return numbers
+        self._chunks = ChunkMemory()
 
     def tables(self, *columns: pa.Array | pa.ChunkedArray | Sequence[str]) -> list[TokenTable]:
         """Split several columns of sentences; their tables share one vocabulary, so that ids are comparable."""
-        if len(self._token_ids) + len(self._chunks) > self.capacity:
+        if len(self._chunks) > self.capacity:
             self._forget()
         return [self._table(column) for column in columns]
 
@@ -122,24 +96,28 @@ class WordTokenizer:
 
     def _part(self, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         """Return the token ids of a part of a column [token], and the bounds of its sentences [sentence + 1]."""
-        by_bytes = self._cut is cut_chunk and len(column) >= self._few
-        pieces = cut_column(column) if by_bytes else cut_at_blanks(column)
-        numbers = self._number(pieces)
-        ids = numbers.astype(np.int32)[pieces.chosen]
-        if not (numbers < 0).any():
-            return ids, pieces.bounds
-        # Nearly all pieces are a single token. Their ids are moved apart, to make room for the tokens of the others.
-        several = np.flatnonzero(ids < 0)
-        ranges = -1 - ids[several]
-        flat, limits = np.array(self._flat, np.int32), np.array(self._bounds)
-        tokens, inner = expand(flat, limits[ranges], np.diff(limits)[ranges])
-        room = np.ones(len(ids), np.int64)
-        room[several] = np.diff(inner)
-        ids = np.repeat(ids, room)
-        # How many more tokens than pieces there are before each of these pieces.
-        moved = inner - np.arange(len(inner))
-        ids[np.arange(len(tokens)) + np.repeat(several - np.arange(len(several)), np.diff(inner))] = tokens
-        return ids, pieces.bounds + moved[np.searchsorted(several, pieces.bounds)]
+        known = len(self._chunks)
+        numbers, bounds = self._chunks.numbers(*text_bytes(column))
+        if len(self._chunks) > known:
+            self._split_new_chunks()
+        return self._chunks.tokens(numbers, bounds)
+
+    def _split_new_chunks(self) -> None:
+        """Split the chunks that were met for the first time."""
+        chunks = self._chunks.without_tokens()
+        by_bytes = self._cut is cut_chunk and len(chunks) >= self._few
+        pieces = cut_column(chunks) if by_bytes else uncut_pieces(chunks)
+        tokens = [
+            self._cut(piece) if uncut else [piece]
+            for piece, uncut in zip(pieces.distinct.to_pylist(), pieces.uncut.tolist(), strict=True)
+        ]
+        ids = np.array([self._token_ids[token] for token in chain.from_iterable(tokens)], np.int32)
+        counts = np.array([len(some) for some in tokens], np.int64)
+        starts = np.cumsum(counts) - counts
+        ids, bounds = expand(ids, starts[pieces.chosen], counts[pieces.chosen])
+        self._chunks.add_tokens(ids, bounds[pieces.bounds[1:]])
+        new = len(self._token_ids) - len(self._vocabulary)
+        self._vocabulary.extend(reversed(list(islice(reversed(self._token_ids), new))))
 
 
 def _parts(column: pa.Array | pa.ChunkedArray, size: int) -> Iterator[pa.Array]:
