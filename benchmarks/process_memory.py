@@ -2,7 +2,7 @@
 
 Memory is that of all processes at the same time, after each has encoded the same sentences: private memory that was
 written to (`Private_Dirty`), and with a share of what several use (`Pss`). With `--serve`, the processes are those of
-`paranmt serve`, with `--workers` and as as many servers of their own. Each figure of speed is one of a process of its own.
+`paranmt serve`: first as many servers, then the workers of one. For each figure of speed, processes take turns.
 `--before` is another tree of this package, such as an older commit, which is measured in turn.
 
     git worktree add ../before main
