@@ -128,7 +128,7 @@ def commands(pairs: Path, folder: Path) -> dict[str, tuple[list[str], Path]]:
     release = ["--license", "cc0-1.0", "--made-by", "machine"]
     return {
         "import": (["import", f"{pairs}", "--columns", columns, *release, "--out", f"{corpus}"], corpus),
-        "score": (["score", f"{corpus}", "--scorer", "small"], corpus),
+        "score": (["score", f"{corpus}", "--scorer", "base"], corpus),
         "select": (["select", f"{corpus}", "--tenths", "4-10", "--min-length", "4", "--out", f"{selected}"], selected),
         "dedup": (
             ["dedup", f"{pairs}", "--column", "reference", "--second-column", "translation", "--out", f"{distinct}"],

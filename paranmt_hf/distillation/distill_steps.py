@@ -242,7 +242,7 @@ class DistillSteps:
 
     def _words(self, counts: Counter[str]) -> list[str]:
         """The words of the start `words`."""
-        return most_frequent("word", counts, self.config.words or MOST_WORDS).units[1:]
+        return list(most_frequent("word", counts, self.config.words or MOST_WORDS).units[1:])
 
     def _word_vectors(self, counts: Counter[str], taught: JoinedTeachers, dimension: int) -> Path:
         """Write the teachers' vectors of words into a file, and return its path."""

@@ -93,7 +93,7 @@ def build_encoder(
         with torch.random.fork_rng(devices=[]):
             if family.layers is not None:
                 torch.manual_seed(int(generator.integers(2**31)))
-            chains.append(modules_of(family, vocabulary.units, rows, config))
+            chains.append(modules_of(family, list(vocabulary.units), rows, config))
     try:
         modules = combined(chains, config.mode)
     except ValueError as error:

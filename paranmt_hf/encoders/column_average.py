@@ -13,6 +13,7 @@ import numpy as np
 
 from paranmt_hf.encoders.units import TrigramLookup, lookup
 from paranmt_hf.encoders.vocabulary import CUTTERS, AverageTable
+from paranmt_hf.encoders.widened_rows import placed
 from paranmt_hf.text.tokens import TokenTable, WordTokenizer
 from paranmt_hf.util.machine import compiled
 
@@ -81,12 +82,12 @@ def _write_means(first: Rows, second: Rows, counts: np.ndarray, out: np.ndarray,
 
 
 class ColumnAverage:
-    """Averages columns of sentences, and remembers how up to `remembered` distinct tokens are split. Not thread-safe.
+    """Averages columns of sentences, and remembers how chunks of text are split. Not thread-safe.
 
     Args:
         tables: Tables of the encoder, which split text in the same way.
         mode: How the means of several tables are combined: `add` or `concatenate`.
-        remembered: Maximum number of tokens in the cache.
+        remembered: Maximum number of distinct chunks that are remembered.
     """
 
     def __init__(self, tables: Sequence[AverageTable], mode: str, remembered: int) -> None:
@@ -122,17 +123,17 @@ class _WordColumns:
     """Averages the rows of words (WORD) or of words and n-grams (Sent2Vec), one table of an encoder."""
 
     def __init__(self, table: AverageTable) -> None:
-        self._rows, self.width = table.rows, table.rows.shape[1]
+        self._table, self.width = table.rows, table.rows.shape[1]
         self.lookup = lookup(table.vocabulary)
 
     def write_means(self, table: TokenTable, out: np.ndarray, begin: int) -> None:
         """Write the mean of each sentence into `out` [sentence, column] from column `begin`."""
         bags = self.lookup.bags(table)
-        self._write(Rows(self._rows, bags.rows, bags.offsets), None, np.diff(bags.offsets), out, begin)
+        self._write(Rows(*placed(self._table, bags.rows), bags.offsets), None, np.diff(bags.offsets), out, begin)
 
     def _write(self, first: Rows, second: Rows | None, counts: np.ndarray, out: np.ndarray, begin: int) -> None:
         """Write sums of rows, divided by `counts` [sentence], where these are not 0; see `_write_means`."""
-        nothing = Rows(self._rows, np.empty(0, np.int32), np.zeros(len(counts) + 1, np.int64))
+        nothing = Rows(first.table, np.empty(0, np.int32), np.zeros(len(counts) + 1, np.int64))
         _write_means(first, second or nothing, np.maximum(counts, 1).astype(np.float32), out, begin)
 
 
@@ -154,8 +155,10 @@ class _TrigramColumns(_WordColumns):
         # Row i of `sums` belongs to the i-th distinct word of the block, in the order of the ids.
         words = (np.cumsum(used) - 1).astype(np.int32)[table.ids]
         sums = np.empty((len(inside), self.width), np.float32)
-        self._write(Rows(self._rows, inside.rows, inside.offsets), None, np.ones(len(inside)), sums, 0)
+        self._write(Rows(*placed(self._table, inside.rows), inside.offsets), None, np.ones(len(inside)), sums, 0)
         # Number of trigrams of a sentence: one for each character of its words, and one for each crossing.
         characters = np.concatenate([[0], np.cumsum(np.diff(inside.offsets)[words])])[table.offsets]
         counts = np.diff(characters) + np.diff(between)
-        self._write(Rows(sums, words, table.offsets), Rows(self._rows, crossings, between), counts, out, begin)
+        self._write(
+            Rows(sums, words, table.offsets), Rows(*placed(self._table, crossings), between), counts, out, begin
+        )

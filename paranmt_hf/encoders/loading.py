@@ -13,8 +13,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from paranmt_hf.encoders.model_folder import AGAIN, MODULES, PREFIX, ModuleEntry, model_settings, module_list
 from paranmt_hf.encoders.modules.paranmt_tables import (
     CONFIG_FILE,
@@ -26,10 +24,12 @@ from paranmt_hf.encoders.modules.paranmt_tables import (
     WEIGHTS_FILE,
     NgramTable,
     load_json,
+    map_stored,
     read_parts,
-    read_rows,
 )
+from paranmt_hf.encoders.packed_units import PackedUnits
 from paranmt_hf.encoders.vocabulary import AverageTable, Vocabulary
+from paranmt_hf.encoders.widened_rows import table_rows
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.definitions import vocabulary_of
@@ -261,14 +261,16 @@ def read_average_tables(model: Model) -> tuple[list[AverageTable], str] | None:
 
 def _read_table(folder: Path, kind: str) -> AverageTable:
     """Read the table of one of our averaging modules from its folder; `kind` is the class of the module."""
-    units = load_json(folder / VOCABULARY_FILE, list)
+    # The list is not kept, which has an object for each unit.
+    units = PackedUnits(load_json(folder / VOCABULARY_FILE, list))
     if kind != "NgramEmbedding":
-        rows, _ = read_rows(folder / WEIGHTS_FILE, units)
-        return AverageTable(Vocabulary(AVERAGES[kind], units), rows)
+        stored = map_stored(folder / WEIGHTS_FILE, units)
+        return AverageTable(Vocabulary(AVERAGES[kind], units), table_rows(stored))
     config = load_json(folder / CONFIG_FILE, dict)
-    rows, hashes = read_rows(folder / WEIGHTS_FILE, units, HASHES)
-    ngrams = NgramTable(config["order"], config["buckets"], np.asarray(hashes), len(units))
-    return AverageTable(Vocabulary(AVERAGES[kind], units, ngrams), rows, config.get("cut", "words"))
+    stored = map_stored(folder / WEIGHTS_FILE, units, HASHES)
+    ngrams = NgramTable(config["order"], config["buckets"], stored[HASHES], len(units))
+    vocabulary = Vocabulary(AVERAGES[kind], units, ngrams)
+    return AverageTable(vocabulary, table_rows(stored), config.get("cut", "words"))
 
 
 def _read_stock_table(folder: Path) -> AverageTable | None:
@@ -276,9 +278,10 @@ def _read_stock_table(folder: Path) -> AverageTable | None:
     from safetensors import safe_open
     from tokenizers import Tokenizer
 
-    units = vocabulary_of(Tokenizer.from_file(str(folder / TOKENIZER_FILE)))
+    found = vocabulary_of(Tokenizer.from_file(str(folder / TOKENIZER_FILE)))
     with safe_open(folder / WEIGHTS_FILE, "np") as file:
         names = file.keys()
-    if units is None or WEIGHT not in names:
+    if found is None or WEIGHT not in names:
         return None
-    return AverageTable(Vocabulary("word", units), read_rows(folder / WEIGHTS_FILE, units)[0])
+    units = PackedUnits(found)
+    return AverageTable(Vocabulary("word", units), table_rows(map_stored(folder / WEIGHTS_FILE, units)))

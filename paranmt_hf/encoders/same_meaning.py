@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from paranmt_hf.encoders.calibration import WithCalibration
+from paranmt_hf.encoders.calibrated import WithCalibration
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.text.languages import ENGLISH

@@ -17,7 +17,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import WordEmbeddings
 from torch import nn
 
-from paranmt_hf.encoders.calibration import WithCalibration
+from paranmt_hf.encoders.calibrated import WithCalibration
 from paranmt_hf.encoders.card_data import REVISION_DIGITS, EncoderCardData
 from paranmt_hf.encoders.composition import Composition, combined, composition_of
 from paranmt_hf.encoders.model_folder import SETTINGS

@@ -10,12 +10,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
-from typing import TYPE_CHECKING, TypeVar
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from paranmt_hf.encoders.vocabulary import CUTTERS, AverageTable, trigrams_in
+from paranmt_hf.encoders.widened_rows import placed
 from paranmt_hf.text.definitions import rows_of_word
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 REMEMBERED_CHUNKS = 120_000  # Maximum number of distinct chunks of text, or words, in a cache
+TOGETHER = 32  # Number of sentences whose rows are gathered at once: so few that they stay in the processor's cache
 
 
 def normalize(vectors: np.ndarray) -> np.ndarray:
@@ -53,7 +55,8 @@ class StaticAverage:
     Args:
         tables: The tables, which must split text in the same way.
         mode: How the means of several tables are combined: `add` or `concatenate`.
-        remembered: Maximum number of tokens or chunks of text in the cache of each thread.
+        remembered: Maximum number of chunks of text that each thread remembers for single sentences, and a quarter of
+            the number for columns of sentences.
     """
 
     def __init__(
@@ -125,7 +128,8 @@ class StaticAverage:
         """Make an object that averages many sentences at once."""
         from paranmt_hf.encoders.column_average import ColumnAverage
 
-        return ColumnAverage(self.tables, self.mode, self._remembered)
+        # It keeps a chunk in a quarter of the memory, because it has no Python objects.
+        return ColumnAverage(self.tables, self.mode, 4 * self._remembered)
 
     def _are_few(self, sentences: Sequence[str]) -> bool:
         """Whether it is faster to average these sentences one by one than all at once.
@@ -142,129 +146,175 @@ class StaticAverage:
         return self._characters_left >= 0
 
 
+class _Remembered(dict[str, T]):
+    """What a function returned for each text, so that it is called once for each.
+
+    Args:
+        compute: The function.
+        most: Maximum number of texts; if there are more, all are forgotten.
+    """
+
+    def __init__(self, compute: Callable[[str], T], most: int) -> None:
+        super().__init__()
+        self._compute, self._most = compute, most
+
+    def __missing__(self, text: str) -> T:
+        if len(self) >= self._most:
+            self.clear()
+        found = self[text] = self._compute(text)
+        return found
+
+
+def _write_mean(terms: np.ndarray, count: int, out: np.ndarray) -> None:
+    """Write the sum of terms [term, dimension], divided by a count unless that is 0, into `out` [dimension]."""
+    np.add.reduce(terms, 0, out=out)
+    np.divide(out, count or 1, out)
+
+
 class _SingleAverage:
     """Averages one sentence at a time, and remembers how chunks of text are split. Not thread-safe.
 
     Args:
         tables: Tables of the encoder, which split text in the same way.
         mode: How the means of several tables are combined: `add` or `concatenate`.
-        remembered: Maximum number of chunks in the cache.
+        remembered: Maximum number of texts in a cache.
     """
 
     def __init__(self, tables: Sequence[AverageTable], mode: str, remembered: int) -> None:
-        self._split = CUTTERS[tables[0].cut]
-        self._remembered = remembered
         self._parts = []
         for table in tables:
             kind = "piece" if table.vocabulary.has_pieces else table.vocabulary.kind
-            self._parts.append(SINGLE[kind](table))
+            self._parts.append(SINGLE[kind](table, remembered))
         self._mode = mode
-        self._tokens_of: dict[str, list[str]] = {}
 
     def encode(self, sentences: Sequence[str], out: np.ndarray) -> None:
         """Write the vectors of sentences into `out` [sentence, dimension], float32."""
-        if len(self._tokens_of) > self._remembered:
-            self._tokens_of.clear()
-        for index, sentence in enumerate(sentences):
-            out[index] = self._encode(sentence)
+        for start in range(0, len(sentences), TOGETHER):
+            block = slice(start, start + TOGETHER)
+            self._encode([sentence.split(" ") for sentence in sentences[block]], out[block])
 
-    def _encode(self, sentence: str) -> np.ndarray:
-        """Compute the vector of one sentence [dimension]."""
-        tokens: list[str] = []
-        for chunk in sentence.split(" "):
-            chunk_tokens = self._tokens_of.get(chunk)
-            if chunk_tokens is None:
-                chunk_tokens = self._tokens_of[chunk] = self._split(chunk)
-            tokens += chunk_tokens
-        vectors = [part.mean(tokens) for part in self._parts]
-        if self._mode != "add":
-            return np.concatenate(vectors) if len(vectors) > 1 else vectors[0]
-        for further in vectors[1:]:
-            vectors[0] += further
-        return vectors[0]
+    def _encode(self, chunks: list[list[str]], out: np.ndarray) -> None:
+        """Write the vectors of sentences, given as chunks between blanks, into `out` [sentence, dimension]."""
+        begin = 0
+        for index, part in enumerate(self._parts):
+            if self._mode == "add" and index:
+                further = np.empty_like(out)
+                part.encode(chunks, further)
+                out += further
+            else:
+                part.encode(chunks, out[:, begin : begin + part.width])
+                begin += part.width
 
 
 class _SingleWords:
-    """Averages the rows of one sentence's words."""
+    """Averages the rows of a few sentences' words.
 
-    def __init__(self, table: AverageTable) -> None:
-        self._rows, self._ngrams = table.rows, table.vocabulary.ngrams
-        self._row_of = table.vocabulary.row_of
+    A row is remembered by its place in an array of the rows that were needed so far, or of all.
 
-    def mean(self, tokens: list[str]) -> np.ndarray:
-        """Compute the mean of the tokens' rows [dimension]."""
-        get = self._row_of.get
-        return self._mean_of([get(token, 0) for token in tokens])
+    Args:
+        table: The table.
+        remembered: Maximum number of texts in a cache.
+    """
 
-    def _mean_of(self, rows: Sequence[int] | np.ndarray) -> np.ndarray:
-        """Compute the mean of these rows of the table [dimension]; zeros if there are none."""
-        total: np.ndarray = np.add.reduce(self._rows.take(rows, axis=0), axis=0)
-        total /= np.float32(max(len(rows), 1))
-        return total
+    def __init__(self, table: AverageTable, remembered: int) -> None:
+        self.width = table.rows.shape[1]
+        self._rows, self._split = table.rows, CUTTERS[table.cut]
+        self._find, self._ngrams = table.vocabulary.find, table.vocabulary.ngrams
+        # What is known of each chunk of text between blanks.
+        self._of_chunk = _Remembered[tuple[Any, ...]](self._chunk, remembered)
+
+    def encode(self, chunks: list[list[str]], out: np.ndarray) -> None:
+        """Write the means of sentences into `out` [sentence, dimension]; zeros for a sentence without units.
+
+        Args:
+            chunks: The chunks between blanks of each sentence.
+            out: Where the means are written.
+        """
+        get = self._of_chunk.__getitem__
+        self._write([list(chain.from_iterable(map(get, each))) for each in chunks], out)
+
+    def _chunk(self, chunk: str) -> tuple[Any, ...]:
+        """Return what is known of a chunk: the places of its words."""
+        return tuple(map(self._place, self._split(chunk)))
+
+    def _place(self, unit: str) -> int:
+        """Return the place of a unit."""
+        return self._place_of_row(self._find(unit) or 0)
+
+    def _place_of_row(self, row: int) -> int:
+        """Return the place of a row."""
+        return row if isinstance(self._rows, np.ndarray) else self._rows.place(row)
+
+    def _vectors(self, places: list[int]) -> np.ndarray:
+        """Return the vectors at some places [chosen, dimension]."""
+        if isinstance(self._rows, np.ndarray):
+            return self._rows.take(places, 0)
+        self._rows.fill()
+        return self._rows.array.take(places, 0)
+
+    def _write(self, known: list[list[Any]], out: np.ndarray) -> None:
+        """Write the means of sentences into `out` [sentence, dimension], given what is known of their chunks."""
+        vectors = self._vectors(list(chain.from_iterable(known)))
+        begin = 0
+        for places, mean in zip(known, out, strict=True):
+            end = begin + len(places)
+            _write_mean(vectors[begin:end], len(places), mean)
+            begin = end
 
 
 class _SinglePieces(_SingleWords):
-    """Averages the rows of one sentence's words, or of their pieces; remembers the rows of each word."""
+    """Averages the rows of a few sentences' words, or of their pieces."""
 
-    def __init__(self, table: AverageTable) -> None:
-        super().__init__(table)
-        self._rows_of: dict[str, list[int]] = {}
-
-    def mean(self, tokens: list[str]) -> np.ndarray:
-        """Compute the mean of the rows of the tokens or their pieces [dimension]."""
-        return self._mean_of(self._rows_in(tokens))
-
-    def _rows_in(self, tokens: list[str]) -> list[int]:
-        """Return the rows of the units of all tokens, in order."""
-        if len(self._rows_of) > REMEMBERED_CHUNKS:
-            self._rows_of.clear()
-        rows = list[int]()
-        for token in tokens:
-            token_rows = self._rows_of.get(token)
-            if token_rows is None:
-                token_rows = self._rows_of[token] = self._look_up(token)
-            rows += token_rows
-        return rows
-
-    def _look_up(self, token: str) -> list[int]:
-        """Return the rows of the units of one token."""
-        return rows_of_word(token, self._row_of)
+    def _chunk(self, chunk: str) -> tuple[int, ...]:
+        """Return what is known of a chunk: the places of its words or their pieces."""
+        return tuple(self._place_of_row(row) for word in self._split(chunk) for row in rows_of_word(word, self._find))
 
 
 class _SingleNgrams(_SingleWords):
-    """Averages the rows of one sentence's words and n-grams."""
+    """Averages the rows of a few sentences' words and n-grams."""
 
-    def mean(self, tokens: list[str]) -> np.ndarray:
-        """Compute the mean of the rows of the known tokens and n-grams [dimension]."""
+    def _chunk(self, chunk: str) -> tuple[int, ...]:
+        """Return what is known of a chunk: the rows of its words, from which n-grams are hashed."""
+        return tuple(self._find(word) or 0 for word in self._split(chunk))
+
+    def _write(self, known: list[list[int]], out: np.ndarray) -> None:
         assert self._ngrams is not None
-        get = self._row_of.get
-        rows = np.array([get(token, 0) for token in tokens], np.int32)
-        return self._mean_of(self._ngrams.bags(rows, np.array([0, len(rows)]))[0])
+        for words, mean in zip(known, out, strict=True):
+            rows, _ = self._ngrams.bags(np.array(words, np.int32), np.array([0, len(words)]))
+            array, places = placed(self._rows, rows)
+            _write_mean(array.take(places, 0), len(rows), mean)
 
 
-class _SingleTrigrams(_SinglePieces):
-    """Averages the rows of one sentence's character trigrams; remembers the rows inside each word."""
+class _SingleTrigrams(_SingleWords):
+    """Averages the rows of a few sentences' character trigrams."""
 
-    def mean(self, tokens: list[str]) -> np.ndarray:
-        """Compute the mean of the rows of the trigrams in the words, and of those across two words [dimension]."""
-        rows, get = self._rows_in(tokens), self._row_of.get
-        inside = len(rows)
-        rows += [get(f"{left[-1]} {right[0]}", 0) for left, right in pairwise(tokens)]
-        vectors = self._rows.take(rows, axis=0)
-        # Add the rows inside each word first, as `column_average.py` does: sums of float32 depend on the order.
-        terms = np.empty((len(tokens) + len(rows) - inside, vectors.shape[1]), np.float32)
-        begin = 0
-        for index, token in enumerate(tokens):
-            np.add.reduce(vectors[begin : begin + len(token)], axis=0, out=terms[index])
-            begin += len(token)
-        terms[len(tokens) :] = vectors[inside:]
-        total: np.ndarray = np.add.reduce(terms, axis=0)
-        total /= np.float32(max(len(rows), 1))
-        return total
+    def __init__(self, table: AverageTable, remembered: int) -> None:
+        super().__init__(table, remembered)
+        # The places of the trigrams in each word and the blanks around it, and the place of each one across two words.
+        self._of_word = _Remembered[tuple[int, ...]](
+            lambda word: tuple(map(self._place, trigrams_in(word))), remembered
+        )
+        self._of_crossing = _Remembered[int](self._place, remembered)
 
-    def _look_up(self, token: str) -> list[int]:
-        """Return the rows of the trigrams in one token and the blanks around it."""
-        return [self._row_of.get(trigram, 0) for trigram in trigrams_in(token)]
+    def _chunk(self, chunk: str) -> tuple[str, ...]:
+        """Return what is known of a chunk: its words."""
+        return tuple(self._split(chunk))
+
+    def _write(self, known: list[list[str]], out: np.ndarray) -> None:
+        get, across = self._of_word.__getitem__, self._of_crossing.__getitem__
+        for words, mean in zip(known, out, strict=True):
+            inside = list(map(get, words))
+            crossings = [across(f"{left[-1]} {right[0]}") for left, right in pairwise(words)]
+            vectors = self._vectors([*chain.from_iterable(inside), *crossings])
+            # Add the rows inside each word first, as `column_average.py` does: sums of float32 depend on the order.
+            terms = np.empty((len(words) + len(crossings), self.width), np.float32)
+            begin = 0
+            for index, places in enumerate(inside):
+                end = begin + len(places)
+                np.add.reduce(vectors[begin:end], 0, out=terms[index])
+                begin = end
+            terms[len(words) :] = vectors[begin:]
+            _write_mean(terms, len(vectors), mean)
 
 
 # The class that averages one sentence, by the kind of the table's units; `piece` is for words with pieces.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from paranmt_hf.encoders.calibration import WithCalibration
+from paranmt_hf.encoders.calibrated import WithCalibration
 from paranmt_hf.encoders.loading import read_average_tables
 from paranmt_hf.encoders.model_folder import copy_model, model_settings
 from paranmt_hf.encoders.static_average import StaticAverage, normalize
@@ -16,6 +16,7 @@ from paranmt_hf.encoders.vocabulary import AverageTable
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.text_lists import list_of_texts
+from paranmt_hf.util.machine import give_back_memory
 
 if TYPE_CHECKING:
     from paranmt_hf.hub.push import PushOptions
@@ -70,6 +71,8 @@ class StaticEncoder(WithCalibration):
     def read(cls, model: Model) -> StaticEncoder | None:
         """Read an averaging encoder from its folder; None if it is another kind of encoder."""
         found = read_average_tables(model)
+        # Reading a vocabulary takes some times the memory that it has afterwards.
+        give_back_memory()
         return None if found is None else cls(*found, model_settings(model), model)
 
     @property

@@ -142,7 +142,7 @@ class PieceLookup(Lookup):
         """Look up the rows of the words or their pieces of every sentence, in order."""
         new = self._new_tokens(table)
         if new:
-            cut = [rows_of_word(word, self.row_of) for word in new]
+            cut = [rows_of_word(word, self.row_of.get) for word in new]
             self._rows = np.concatenate([self._rows, np.array(list(chain.from_iterable(cut)), np.int32)])
             ends = np.cumsum(list(map(len, cut)))
             self._bounds = np.concatenate([self._bounds, self._bounds[-1] + ends])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from paranmt_hf.encoders.modules.paranmt_tables import NgramTable, blank_tokens
+from paranmt_hf.encoders.packed_units import PackedUnits
+from paranmt_hf.encoders.widened_rows import WidenedRows
 from paranmt_hf.errors import UnfitError
 from paranmt_hf.text.definitions import PIECE, cut_chunk, is_piece
 
@@ -29,7 +31,7 @@ class Vocabulary:
     kind: UnitKind  # Words, words with their n-grams, or character trigrams
     # The unit of each row. Row 0 is `[UNK]`, which all units without a row share. Among words there may be pieces,
     # such as `##ing`, from which words without a row are put together.
-    units: list[str]
+    units: Sequence[str]
     # The n-grams, whose rows follow those of the units; None unless the kind is `ngram`
     ngrams: NgramTable | None = None
 
@@ -46,6 +48,11 @@ class Vocabulary:
         return {unit: row for row, unit in enumerate(self.units)}
 
     @cached_property
+    def find(self) -> Callable[[str], int | None]:
+        """Function that returns the row of a unit, or None; for packed units it needs no dictionary of them."""
+        return self.units.find if isinstance(self.units, PackedUnits) else self.row_of.get
+
+    @cached_property
     def has_pieces(self) -> bool:
         """Whether words without a row are cut into pieces."""
         return self.kind == "word" and any(map(is_piece, self.units))
@@ -56,7 +63,8 @@ class AverageTable:
     """The table of one averaging encoder, or of one part of a combination."""
 
     vocabulary: Vocabulary  # The units of its rows
-    rows: np.ndarray  # Vectors [row, dimension], float32: those of the units, then those of the n-grams
+    # Vectors [row, dimension], float32: those of the units, then those of the n-grams
+    rows: np.ndarray | WidenedRows
     cut: str = "words"  # How text is split into words, a name in `CUTTERS`
 
 

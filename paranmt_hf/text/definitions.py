@@ -17,7 +17,7 @@ next to the weights of models that people load without this package.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable
 from functools import cache
 
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
@@ -93,7 +93,7 @@ def is_piece(unit: str) -> bool:
     return len(unit) > len(PIECE) and unit.startswith(PIECE) and "#" not in unit[len(PIECE) :]
 
 
-def rows_of_word(word: str, row_of: Mapping[str, int]) -> list[int]:
+def rows_of_word(word: str, find: Callable[[str], int | None]) -> list[int]:
     """Look up the row of a word, or else the rows of its pieces; row 0 if the pieces do not make up the word.
 
     Pieces are chosen from the left, each the longest one with a row, as in WordPiece (Wu et al. 2016,
@@ -101,14 +101,15 @@ def rows_of_word(word: str, row_of: Mapping[str, int]) -> list[int]:
 
     Args:
         word: The word.
-        row_of: Row of each word and piece.
+        find: Function that returns the row of a word or piece, None if it has none.
     """
-    if word in row_of or len(word) > LONGEST_CUT:
-        return [row_of.get(word, 0)]
+    row = find(word)
+    if row is not None or len(word) > LONGEST_CUT:
+        return [row or 0]
     found, start, prefix = list[int](), 0, ""
     while start < len(word):
         end = len(word)
-        while (row := row_of.get(prefix + word[start:end])) is None:
+        while (row := find(prefix + word[start:end])) is None:
             end -= 1
             if end == start:
                 return [0]

@@ -40,8 +40,11 @@ def new_token() -> str:
     return secrets.token_urlsafe(24)
 
 
-def listen(port: int, host: str = HOST) -> socket.socket:
-    """Return a socket that listens on a port, by default on loopback; the port 0 stands for any free port."""
+def listen(port: int, host: str = HOST, *, together: bool = False) -> socket.socket:
+    """Return a socket that listens on a port, by default on loopback; the port 0 stands for any free port.
+
+    With `together`, several sockets of this user may listen on one port. Linux shares out connections among them.
+    """
     if not 0 <= port <= 65535:
         raise InputError(f"port must be from 0 to 65535, was {port}; 0 is any that is free", option="port")
     try:
@@ -55,6 +58,8 @@ def listen(port: int, host: str = HOST) -> socket.socket:
     # there it would also allow a port that another program is using.
     if os.name == "posix":
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if together:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:
         listening.bind(target)
         listening.listen(128)

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -37,6 +37,15 @@ def is_running(process: int) -> bool:
     import psutil
 
     return bool(psutil.pid_exists(process))
+
+
+def give_back_memory() -> None:
+    """Give memory that this process has freed back to the operating system, of which glibc keeps some megabytes."""
+    import ctypes
+
+    if sys.platform == "linux":
+        with suppress(AttributeError):  # Other C libraries have no such function
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 def refuse_beyond_memory(needed: float, what: str, advice: str) -> None:

@@ -25,6 +25,14 @@ def _build(root: Path, *more: str, **settings: object) -> list[str]:
     return [*words, "--out", f"{root}/out", *SETTLED, *more]
 
 
+def _repeated(root: Path, lines: int) -> None:
+    """Write the first lines of the sample twice."""
+    bitext(root, lines)
+    for name in ("sample.cs", "sample.en"):
+        text = (root / name).read_text(encoding="utf8")
+        (root / name).write_text(2 * text, encoding="utf8")
+
+
 def _import(root: Path) -> list[str]:
     return ["import", f"{root}/pairs.parquet", "--out", f"{root}/out", *SETTLED, *TEN_ROWS]
 
@@ -291,6 +299,7 @@ CASES = [
         lambda root: _build(root, "--engine", "workers=2,threads=1,shard_rows=2"),
         lambda root: bitext(root, 6),
     ),
+    Case("build, repeated sentences", lambda root: _build(root, *TWO_ROWS), lambda root: _repeated(root, 3)),
     Case("import", _import, pairs),
     Case("import, preset", lambda root: _import_preset(root, "paws", "--label", "any"), _labelled),
     Case("import, preset of sets", lambda root: _import_preset(root, "tapaco"), _in_sets),

@@ -67,6 +67,19 @@ def test_forgetting_changes_nothing() -> None:
     assert len(tokenizer._token_ids) <= 3 + 30
 
 
+def test_many_distinct_chunks_are_remembered() -> None:
+    """So many that tables grow; there are equal chunks in one call, and chunks of equal lengths."""
+    chunks = [f"{number:x}" for number in range(20_000)]
+    column = [" ".join(chunks[start : start + 100]) for start in range(0, len(chunks), 50)]
+    tokenizer = WordTokenizer()
+    for _ in range(2):
+        table = tokenizer.tables(column)[0]
+        assert [table.vocabulary[token] for token in table.ids] == " ".join(column).split()
+    assert len(table.vocabulary) == len(chunks)
+    long = "x" * 100_000
+    assert sentences_of(tokenizer, [long, f"{long}y {long}"]) == [[long], [f"{long}y", long]]
+
+
 def test_tables_share_one_vocabulary() -> None:
     left, right = WordTokenizer().tables(["a b"], pa.chunked_array([["b"], ["a c"]]))
     assert left.vocabulary is right.vocabulary

@@ -112,7 +112,7 @@ def test_words_without_a_row_are_read_as_pieces(train_on, model):
     texts = ["left7 left8", "lefts right1", "zebra"]
     found = made.load().encode(texts)
     np.testing.assert_allclose(stock.encode(texts), found, atol=1e-6)
-    rows = [rows_of_word(word, part.vocabulary.row_of) for word in ("left7", "left8")]
+    rows = [rows_of_word(word, part.vocabulary.find) for word in ("left7", "left8")]
     assert len(rows[0]) > 1 and rows[0] != rows[1]
     if model == "word":
         weight = part.table.weight.detach().numpy()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import Any
 
 import uvicorn
@@ -19,11 +20,12 @@ class LimitedServer(uvicorn.Server):
         connections: Largest number of connections. If there are more, those that have kept the server waiting longest
             are closed.
         seconds: A connection that keeps the server waiting longer is closed.
+        parent: Process without which the server ends; None if it is on its own.
     """
 
-    def __init__(self, config: uvicorn.Config, *, connections: int, seconds: float) -> None:
+    def __init__(self, config: uvicorn.Config, *, connections: int, seconds: float, parent: int | None = None) -> None:
         super().__init__(config)
-        self._most, self._seconds = connections, seconds
+        self._most, self._seconds, self._parent = connections, seconds, parent
         # For each connection that keeps the server waiting: since when, and the state (its request, and the number of
         # bytes that it has not read) that has not changed since.
         self._waiting: dict[Any, tuple[float, tuple[Any, ...]]] = {}
@@ -31,6 +33,8 @@ class LimitedServer(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         """Close connections that keep the server waiting, every half second; return whether the server should end."""
         # uvicorn calls this ten times a second.
+        if self._parent is not None and os.getppid() != self._parent:
+            return True
         if counter % 5:
             return await super().on_tick(counter)
         now = asyncio.get_running_loop().time()

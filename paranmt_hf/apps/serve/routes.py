@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import math
+import mmap
 import secrets
 import time
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,36 +30,64 @@ from paranmt_hf.util.wording import brief
 from paranmt_hf.version import __version__
 
 EMBEDDINGS, MODELS, HEALTH = "/v1/embeddings", "/v1/models", "/health"
+OTHER = "other"  # What requests to any other route are counted under
 SLOWEST = 10_000  # Number of bytes of its body for which a request gets one second more
+STATUSES = 600  # Every HTTP status is less
 
 
 class Metrics:
-    """Counts of requests and sentences, and of the time that answers took, for Prometheus."""
+    """Counts of requests and sentences, and of the time that answers took, for Prometheus.
 
-    def __init__(self) -> None:
-        self.requests = Counter[tuple[str, int]]()
-        self.sentences = 0
-        # Seconds that all answers of a route took together, and their number, by the route.
-        self._seconds: dict[str, tuple[float, int]] = {}
+    They are in memory that processes share that are forked later. Each process counts in places of its own, and `text`
+    has the sums.
+
+    Args:
+        routes: The routes.
+        workers: Number of processes.
+
+    Attributes:
+        worker: Number of this process, from 0.
+    """
+
+    def __init__(self, routes: Iterable[str], workers: int = 1) -> None:
+        self._number_of = {route: number for number, route in enumerate(sorted(routes))}
+        self.worker = 0
+        self._requests = _shared((workers, len(self._number_of), STATUSES), np.int64)
+        self._seconds = _shared((workers, len(self._number_of)), np.float64)
+        self._sentences = _shared((workers,), np.int64)
 
     def count(self, route: str, status: int, seconds: float) -> None:
         """Count a request to a route that was answered with an HTTP status after some seconds."""
-        self.requests[route, status] += 1
-        total, answers = self._seconds.get(route, (0.0, 0))
-        self._seconds[route] = total + seconds, answers + 1
+        number = self._number_of[route]
+        self._requests[self.worker, number, status] += 1
+        self._seconds[self.worker, number] += seconds
+
+    def count_sentences(self, number: int) -> None:
+        """Count sentences of requests."""
+        self._sentences[self.worker] += number
 
     def text(self) -> str:
         """Return all figures in the text format of Prometheus."""
+        requests, seconds = self._requests.sum(axis=0), self._seconds.sum(axis=0)
+        answers = requests.sum(axis=1)
         lines = ["# TYPE paranmt_requests_total counter"]
-        for (route, status), number in sorted(self.requests.items()):
-            lines.append(f'paranmt_requests_total{{route="{route}",status="{status}"}} {number}')
+        for route, number in self._number_of.items():
+            for status in np.flatnonzero(requests[number]):
+                lines.append(f'paranmt_requests_total{{route="{route}",status="{status}"}} {requests[number, status]}')
         lines.append("# TYPE paranmt_sentences_total counter")
-        lines.append(f"paranmt_sentences_total {self.sentences}")
+        lines.append(f"paranmt_sentences_total {self._sentences.sum()}")
         lines.append("# TYPE paranmt_request_seconds summary")
-        for route, (seconds, answers) in sorted(self._seconds.items()):
-            lines.append(f'paranmt_request_seconds_sum{{route="{route}"}} {seconds:.6f}')
-            lines.append(f'paranmt_request_seconds_count{{route="{route}"}} {answers}')
+        for route, number in self._number_of.items():
+            if answers[number]:
+                lines.append(f'paranmt_request_seconds_sum{{route="{route}"}} {seconds[number]:.6f}')
+                lines.append(f'paranmt_request_seconds_count{{route="{route}"}} {answers[number]}')
         return "\n".join(lines) + "\n"
+
+
+def _shared(shape: tuple[int, ...], kind: type[np.generic]) -> np.ndarray:
+    """Return an array of zeros in memory that is shared with processes that are forked later."""
+    memory = mmap.mmap(-1, math.prod(shape) * np.dtype(kind).itemsize)
+    return np.frombuffer(memory, kind).reshape(shape)
 
 
 class ServeApp:
@@ -72,6 +101,7 @@ class ServeApp:
         hosts: Names of this server that requests may have in their `Host` header; None for any. This rejects a page of
             another site whose name resolves to this computer.
         origins: Sites whose pages may send requests from a browser; `*` for any.
+        workers: Number of processes that answer.
     """
 
     def __init__(
@@ -83,8 +113,8 @@ class ServeApp:
         token: str | None = None,
         hosts: Sequence[str] | None = None,
         origins: Sequence[str] = (),
+        workers: int = 1,
     ) -> None:
-        self.counts = Metrics()
         self._vectors = vectors
         self._names = list(names)
         self._limits = limits or ServeLimits()
@@ -102,6 +132,7 @@ class ServeApp:
             Route("/metrics", self.metrics),
         ]
         self._known = {route.path for route in routes}
+        self.counts = Metrics([*self._known, OTHER], workers)
         # The name is a `path` because names of models may contain slashes.
         routes.append(Route(f"{MODELS}/{{name:path}}", self.model))
         refused = dict.fromkeys((InputError, HTTPException, ClientDisconnect, Exception), _refuse)
@@ -130,7 +161,7 @@ class ServeApp:
         finally:
             route = MODELS if path.startswith(f"{MODELS}/") else path
             if route not in self._known:
-                route = "other"
+                route = OTHER
             self.counts.count(route, status, time.perf_counter() - started)
 
     async def _admitted(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -291,7 +322,7 @@ class ServeApp:
         longest = max(map(len, sentences))
         if longest > limits.characters and not cut:
             raise HTTPException(422, f"{field} may have {limits.characters:,} characters a sentence, has {longest:,}")
-        self.counts.sentences += len(sentences)
+        self.counts.count_sentences(len(sentences))
         return [sentence[: limits.characters] for sentence in sentences] if cut else sentences
 
     def _dimensions(self, values: dict[str, Any]) -> int | None:

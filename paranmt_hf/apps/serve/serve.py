@@ -5,18 +5,23 @@ from __future__ import annotations
 import logging
 import os
 import re
+import socket
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from paranmt_hf.apps.serve.vectors import SentenceVectors, ServeLimits
-from paranmt_hf.errors import InputError
+from paranmt_hf.apps.serve.workers import listening_sockets, run_workers
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.repository import plain_name
 from paranmt_hf.util.files import check_regular
-from paranmt_hf.util.local_page import HOST, listen
+from paranmt_hf.util.local_page import HOST
 from paranmt_hf.util.markers import Group
-from paranmt_hf.util.optional import check_installed, require
+from paranmt_hf.util.optional import check_installed
+
+if TYPE_CHECKING:
+    from paranmt_hf.apps.serve.routes import ServeApp
 
 logger = logging.getLogger(__name__)
 TOKEN_VARIABLE = "PARANMT_SERVE_TOKEN"
@@ -32,6 +37,7 @@ def serve_encoder(
     hosts: Sequence[str] = (),
     origins: Sequence[str] = (),
     token_file: Path | None = None,
+    workers: int = 1,
     limits: Annotated[ServeLimits | None, Group()] = None,
     opened: Callable[[str], None] = logger.info,
 ) -> None:
@@ -51,48 +57,72 @@ def serve_encoder(
             is given.
         origins: Sites whose pages may send requests from a browser (CORS), such as https://example.org; `*` for any.
         token_file: File with a token that requests must bring, as `Authorization: Bearer TOKEN`.
+        workers: Number of processes that answer on the port, for about as many cores. They share the tables of the
+            encoder, which must be an average. Windows has one only.
         limits: Largest sizes of requests, and limits of connections.
         opened: Called with the address when the server listens.
     """
-    for package in ("orjson", "starlette"):
+    for package in ("orjson", "starlette", "uvicorn"):
         check_installed(package, "serve")
-    uvicorn = require("uvicorn", "serve")
-    from paranmt_hf.apps.serve.connections import LimitedServer
     from paranmt_hf.apps.serve.routes import ServeApp
 
     for origin in origins:
         if not re.fullmatch(r"\*|https?://[^/\s?#]+", origin):
             raise InputError(f"an origin is like https://example.org, or *, was {origin!r}", option="origins")
+    refuse(workers < 1, f"workers must be at least 1, was {workers}", option="workers")
+    refuse(workers > 1 and not hasattr(os, "fork"), "this system can have one worker only", option="workers")
     token = _token(token_file)
     limits = limits or ServeLimits()
     known = list(hosts) or None
     if host in LOOPBACK:
         # These are the names that requests from this computer have in their `Host` header.
         known = [HOST, "localhost", "[::1]", *hosts]
-    with listen(port, host) as listening:
-        vectors = SentenceVectors.load(encoder)
+    with ExitStack() as opened_sockets:
+        sockets = [opened_sockets.enter_context(each) for each in listening_sockets(workers, port, host)]
+        vectors = SentenceVectors.load(encoder, workers=workers)
         vectors.warm_up()
         names = list(names) or [plain_name(encoder)]
-        app = ServeApp(vectors, names, limits=limits, token=token, hosts=known, origins=origins)
+        app = ServeApp(vectors, names, limits=limits, token=token, hosts=known, origins=origins, workers=workers)
         shown = f"[{host}]" if ":" in host else host
-        opened(f"{names[0]} ({vectors.dimension} dimensions) at http://{shown}:{listening.getsockname()[1]}")
+        opened(f"{names[0]} ({vectors.dimension} dimensions) at http://{shown}:{sockets[0].getsockname()[1]}")
         if token is None and host not in LOOPBACK:
             opened("everyone who reaches this address can use it; --token-file makes it ask for a token")
+        if workers > 1:
+            opened(f"{workers} processes answer")
         opened("Ctrl-C ends it")
-        config = uvicorn.Config(
-            app,
-            log_level="warning",
-            access_log=False,
-            lifespan="off",
-            ws="none",
-            timeout_keep_alive=limits.seconds,
-            # After Ctrl-C, requests that are being answered get this number of seconds.
-            timeout_graceful_shutdown=5,
-        )
-        server = LimitedServer(config, connections=limits.connections, seconds=limits.seconds)
         # Ctrl-C is the intended way to end the server.
         with suppress(KeyboardInterrupt):
-            server.run(sockets=[listening])
+            _answer(app, sockets, limits)
+
+
+def _answer(app: ServeApp, sockets: Sequence[socket.socket], limits: ServeLimits) -> None:
+    """Answer requests in a process for each socket, or in this one if there is one socket, until a signal comes."""
+    import uvicorn
+
+    from paranmt_hf.apps.serve.connections import LimitedServer
+
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        timeout_keep_alive=limits.seconds,
+        # After Ctrl-C, requests that are being answered get this number of seconds.
+        timeout_graceful_shutdown=5,
+    )
+    parent = os.getpid() if len(sockets) > 1 else None
+
+    def answer(number: int) -> None:
+        app.counts.worker = number
+        server = LimitedServer(config, connections=limits.connections, seconds=limits.seconds, parent=parent)
+        with suppress(KeyboardInterrupt):
+            server.run(sockets=[sockets[number]])
+
+    if parent is None:
+        answer(0)
+    else:
+        run_workers(len(sockets), answer, logger.warning)
 
 
 def _token(file: Path | None) -> str | None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from paranmt_hf.encoders.static_average import normalize
 from paranmt_hf.encoders.static_encoder import StaticEncoder
+from paranmt_hf.errors import refuse
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.util.machine import visible_cores
 from paranmt_hf.util.markers import Count
@@ -29,7 +30,8 @@ class ServeLimits(Settings):
         body: Bytes of a request.
         sentences: Sentences in a request.
         characters: Characters in a sentence.
-        connections: Open connections; if there are more, those that have sent nothing for the longest time are closed.
+        connections: Open connections of each process; if there are more, those that have sent nothing for the longest
+            time are closed.
         seconds: Seconds for the head of a request, for its body (and one more for each 10,000 bytes), and between two
             requests of a connection.
     """
@@ -50,27 +52,43 @@ class SentenceVectors:
     Args:
         encoder: The encoder.
         revision: Its commit on the Hub, or the checksum of its folder.
+        workers: Number of processes that answer, which have the cores of this machine together.
     """
 
-    def __init__(self, encoder: Any, revision: str = "") -> None:  # noqa: ANN401 - the type of one needs torch
+    def __init__(
+        self,
+        encoder: Any,  # noqa: ANN401 - the type of one needs torch
+        revision: str = "",
+        *,
+        workers: int = 1,
+    ) -> None:
         self.encoder, self.revision = encoder, revision
         self.is_average = isinstance(encoder, StaticEncoder)
         self.dimension: int = encoder.dimension if self.is_average else encoder.get_embedding_dimension()
         self._options = {} if self.is_average else {"show_progress_bar": False}
-        self._pool = ThreadPoolExecutor(visible_cores() if self.is_average else 1)
+        self._pool = ThreadPoolExecutor(max(1, visible_cores() // workers) if self.is_average else 1)
         self._waiting: list[tuple[list[str], asyncio.Future[np.ndarray]]] = []
         self._working: asyncio.Task[None] | None = None
 
     @classmethod
-    def load(cls, name: str) -> SentenceVectors:
-        """Load an encoder by its folder or Hub id; an average is loaded without torch."""
+    def load(cls, name: str, *, workers: int = 1) -> SentenceVectors:
+        """Load an encoder by its folder or Hub id; an average is loaded without torch.
+
+        Raises:
+            InputError: Several processes are to answer, and it is no average.
+        """
         model = locate(name)
         encoder: Any = StaticEncoder.read(model)
         if encoder is None:
+            refuse(
+                workers > 1,
+                f"{model.name} is no average, and other encoders are served by one process, which uses all cores",
+                option="workers",
+            )
             from paranmt_hf.encoders.loading import load
 
             encoder = load(model)
-        return cls(encoder, model.revision)
+        return cls(encoder, model.revision, workers=workers)
 
     def warm_up(self) -> None:
         """Load everything that the first requests would wait for, such as compiled loops."""

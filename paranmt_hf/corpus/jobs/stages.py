@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.jobs.shards import ReportRows, Work
 from paranmt_hf.corpus.release.schema import ADDED, COLUMNS, SIDES
@@ -18,7 +20,8 @@ from paranmt_hf.corpus.scoring.alignment import ALIGNMENT
 from paranmt_hf.corpus.scoring.repetitions import REPEATED_WORDS, repeated_words
 from paranmt_hf.corpus.scoring.scores import score_pairs
 from paranmt_hf.corpus.scoring.sentence_ends import SENTENCE_MISMATCH, sentence_mismatch
-from paranmt_hf.corpus.translation.translator import TranslatorConfig, translate_table
+from paranmt_hf.corpus.translation.repeats import KnownTranslations
+from paranmt_hf.corpus.translation.translator import Translator, TranslatorConfig, translate_table
 from paranmt_hf.encoders.calibration import Calibration
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
@@ -32,11 +35,20 @@ PROBABILITY = "para_probability"
 
 
 @dataclass(frozen=True)
+class RepeatedSentences:
+    """Translated sentences that occur several times in the input of a stage: the files, and their checksum."""
+
+    paths: tuple[Path, ...]
+    checksum: str  # A stage with other files of the same name is another stage
+
+
+@dataclass(frozen=True)
 class TranslateStage:
     """Translates shards: rows with `source` and `reference` get `translation` and `translation_score`."""
 
     config: TranslatorConfig  # The translation model and its search
     threads: int | None = None  # CPU threads of one worker; they do not change the result
+    repeated: RepeatedSentences | None = None  # Sentences that are not translated again
     label: str = "translate"
     unit: str = "pairs"
 
@@ -48,7 +60,8 @@ class TranslateStage:
 
         return {"translator": translator_identity(self.config)}
 
-    def load(self) -> Work:
+    def load_translator(self) -> Translator:
+        """Load the translation model."""
         from paranmt_hf.corpus.translation.engines import load_translator
 
         translator = load_translator(self.config, self.threads)
@@ -58,7 +71,13 @@ class TranslateStage:
                 f"this worker would not translate like the manifest says ({differences}): "
                 "name `device`, `dtype` and `backend` instead of leaving them to each machine"
             )
+        return translator
 
+    def load(self) -> Work:
+        translator = self.load_translator()
+        if self.repeated is not None:
+            known = pa.concat_tables([pq.read_table(path) for path in self.repeated.paths])
+            translator = KnownTranslations(translator, known)
         # Sentences are sorted by length within a window. 2000 fill batches of similar lengths, and are few enough
         # for progress to be shown often.
         return by_windows(2000, lambda window: translate_table(window, translator))

@@ -18,8 +18,9 @@ import pyarrow as pa
 
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
+from paranmt_hf.corpus.jobs.repeats import with_repeats
 from paranmt_hf.corpus.jobs.shards import Manifest, Stage, cut_into_shards
-from paranmt_hf.corpus.jobs.stages import TranslateStage
+from paranmt_hf.corpus.jobs.stages import PivotStage, TranslateStage
 from paranmt_hf.corpus.language_models.kept_answers import ANSWERS_FILE
 from paranmt_hf.corpus.language_models.stage import AskStage
 from paranmt_hf.corpus.reading.readers import Report
@@ -216,6 +217,8 @@ class ReleaseRun:
             manifest = run_job(manifest, folder, stage, EngineConfig(workers=1))
             warnings += stage.warnings()
             return manifest
+        if isinstance(stage, TranslateStage | PivotStage):
+            stage = with_repeats(stage, manifest, work, index, self.engine)
         manifest = run_job(manifest, folder, stage, self.engine)
         if isinstance(stage, TranslateStage) and (warning := misfit(manifest, stage.config)):
             logger.warning(f"warning: {warning}")

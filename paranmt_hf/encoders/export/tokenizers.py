@@ -37,7 +37,7 @@ SYMBOLS = [*range(0x01, 0x09), *range(0x0E, 0x20), *range(0xE000, 0xF900)]
 
 def tokenizer_of(part: Part) -> Tokenizer:
     """Build the tokenizer whose ids are the rows of the table of a part."""
-    units = part.vocabulary.units
+    units = list(part.vocabulary.units)
     return trigram_tokenizer(units) if part.family.units == "trigram" else word_tokenizer(units)
 
 

@@ -172,7 +172,7 @@ class WordEmbedding(AverageEmbedding):
         """Return the rows of one text's words; of a word without a row, those of its pieces."""
         rows: list[int] = []
         for word in self.split(text):
-            rows += rows_of_word(word, self._row_of)
+            rows += rows_of_word(word, self._row_of.get)
         return rows
 
     def stock(self) -> StaticEmbedding:

@@ -6,6 +6,8 @@ It needs no torch, so that `StaticEncoder` and the modules of torch read the sam
 from __future__ import annotations
 
 import json
+import mmap
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, deserialize
-from safetensors.numpy import load_file
+from safetensors import SafetensorError, safe_open
 
 CONFIG_FILE = "average_config.json"
 VOCABULARY_FILE = "vocabulary.json"
@@ -23,7 +24,7 @@ WEIGHTS_FILE = "model.safetensors"
 PARTS_FILE = "parts.json"
 PRECISIONS = ("float32", "float16", "int8", "int4")
 LARGEST = {"int8": 127, "int4": 7}  # The integer that the number with the largest magnitude of a row becomes
-# numpy's types for the types of numbers in a file that also has bfloat16, which is read as its bits.
+# numpy's types of the numbers in a file; bfloat16, which numpy lacks, is read as its bits.
 TYPES = {"BF16": "<u2", "F16": "<f2", "F32": "<f4", "F64": "<f8", "I8": "i1", "U8": "u1", "I64": "<i8"}
 # Names of the tensors: the rows, the scale of each row if it holds integers, and the n-gram buckets that have a row.
 WEIGHT, SCALE, HASHES = "embedding.weight", "embedding.scale", "ngrams.hashes"
@@ -81,7 +82,7 @@ def read_parts(path: Path) -> list[list[tuple[str, str]]]:
 
 
 def read_rows(path: Path, units: Sequence[str], further: str | None = None) -> tuple[np.ndarray, np.ndarray | None]:
-    """Read a table from a file of weights.
+    """Read a table from a file of weights into memory.
 
     Args:
         path: The file.
@@ -94,15 +95,44 @@ def read_rows(path: Path, units: Sequence[str], further: str | None = None) -> t
     Raises:
         ValueError: The file is missing or damaged, or its tensors fit neither each other nor the units.
     """
+    stored = map_stored(path, units, further)
+    return restore(stored), None if further is None else stored[further].copy()
+
+
+def map_stored(path: Path, units: Sequence[str], further: str | None = None) -> dict[str, np.ndarray]:
+    """Map the tensors of a table from a file of weights, so that processes that use the same file share its memory.
+
+    Arguments and errors are those of `read_rows`.
+
+    Returns:
+        The tensors that `restore` takes, and the tensor `further`, by name. bfloat16 becomes float32 in memory.
+    """
     try:
-        stored = _tensors(path)
+        # safetensors checks that the head describes the file, so that the places in it can be used.
+        with safe_open(path, "np"):
+            pass
+        with path.open("rb") as file:
+            # A copy-on-write map, because compiled loops are made for arrays that may be written to. Nothing does.
+            # Windows cannot replace a file that is mapped, so it is read there.
+            on_windows = os.name == "nt"
+            mapped = bytearray(file.read()) if on_windows else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
     except FileNotFoundError:
         raise ValueError(f"{path} is missing") from None
     except (SafetensorError, OSError) as error:
         raise ValueError(f"{path} is damaged ({error})") from error
-    entries = stored[further] if further else None
-    more = 0 if entries is None else len(entries)
+    begin = 8 + int.from_bytes(mapped[:8], "little")
+    head = json.loads(mapped[8:begin])
+    names = [WEIGHT] if further is None else [WEIGHT, further]
+    if head.get(WEIGHT, {}).get("dtype") in ("I8", "U8"):
+        names.append(SCALE)
+    for name in names:
+        if name not in head:
+            raise ValueError(f"{path} lacks the tensor {name!r}")
+    stored = {name: _tensor(mapped, begin, head[name]) for name in names}
+    more = 0 if further is None else len(stored[further])
     rows = len(stored[WEIGHT])
+    if len(stored.get(SCALE, stored[WEIGHT])) != rows:
+        raise ValueError(f"{path} is damaged ({len(stored[SCALE])} scales for {rows} rows)")
     if len(units) + more != rows:
         raise ValueError(f"{path} and the vocabulary do not belong together: {unequal(len(units), more, rows)}")
     for name, tensor in stored.items():
@@ -111,26 +141,25 @@ def read_rows(path: Path, units: Sequence[str], further: str | None = None) -> t
             # needs no copy of them.
             if tensor.dtype.kind == "f" and not np.isfinite(tensor.sum(dtype=np.float64)):
                 raise ValueError(NOT_FINITE.format(path=path, name=name))
-    return restore(stored), entries
+    return stored
 
 
-def _tensors(path: Path) -> dict[str, np.ndarray]:
-    """Read all tensors of a file, by name; bfloat16 becomes float32."""
-    try:
-        tensors = load_file(path)
-    except TypeError:  # The file holds bfloat16, which numpy lacks
-        tensors = {}
-        for name, found in deserialize(path.read_bytes()):
-            values = np.frombuffer(found["data"], TYPES[found["dtype"]])
-            if found["dtype"] == "BF16":
-                # A bfloat16 is the upper half of a float32.
-                values = (values.astype(np.uint32) << 16).view(np.float32)
-            tensors[name] = values.reshape(found["shape"])
-    for name, rows in tensors.items():
-        # If another package has imported ml_dtypes, numpy has bfloat16, and `load_file` does not fail.
-        if rows.dtype.name == "bfloat16":
-            tensors[name] = rows.astype(np.float32)
-    return tensors
+def _tensor(mapped: mmap.mmap | bytearray, begin: int, entry: dict[str, Any]) -> np.ndarray:
+    """Return a tensor of a mapped file, without reading it unless it is bfloat16.
+
+    Args:
+        mapped: The file.
+        begin: Number of bytes before the tensors.
+        entry: What the head of the file says about the tensor.
+    """
+    start, end = entry["data_offsets"]
+    kind = np.dtype(TYPES[entry["dtype"]])
+    values = np.frombuffer(mapped, kind, (end - start) // kind.itemsize, begin + start)
+    if entry["dtype"] == "BF16":
+        # A bfloat16 is the upper half of a float32.
+        values = (values.astype(np.uint32) << 16).view(np.float32)
+    # Files of other programs may begin a tensor at any byte; such a tensor is copied.
+    return np.require(values, requirements="A").reshape(entry["shape"])
 
 
 def unequal(units: int, further: int, rows: int) -> str:
@@ -178,13 +207,40 @@ def unpack(packed: np.ndarray) -> np.ndarray:
     return halves >> 4
 
 
+# The two numbers of each byte that `pack` makes, float32, as one complex number, which is copied as a whole.
+_PAIRS = unpack(np.arange(256, dtype=np.uint8)[:, None]).astype(np.float32).view(np.complex64).ravel()
+
+
 def restore(stored: dict[str, np.ndarray]) -> np.ndarray:
-    """Convert stored tensors to rows [row, dimension], float32."""
-    rows = stored[WEIGHT]
-    if rows.dtype.kind == "f":
-        return np.require(rows, np.float32, ["C", "A", "W"])
-    integers = rows if rows.dtype == np.int8 else unpack(rows)
-    return integers.astype(np.float32) * stored[SCALE].astype(np.float32)[:, None]
+    """Convert stored tensors to rows [row, dimension], float32, which share no memory with them."""
+    weight, scale = stored[WEIGHT], stored.get(SCALE)
+    rows = np.empty((len(weight), dimension_of(weight)), np.float32)
+    # In parts, because `widen` makes an index with eight bytes of each byte.
+    for begin in range(0, len(weight), 1024):
+        part = slice(begin, begin + 1024)
+        widen(weight[part], None if scale is None else scale[part], rows[part])
+    return rows
+
+
+def dimension_of(weight: np.ndarray) -> int:
+    """Return the number of dimensions of stored rows."""
+    return weight.shape[1] * (2 if weight.dtype.kind == "u" else 1)
+
+
+def widen(weight: np.ndarray, scale: np.ndarray | None, out: np.ndarray) -> None:
+    """Convert some stored rows to float32.
+
+    Args:
+        weight: The rows as they are stored [row, stored width].
+        scale: Scale of each row [row]; None if they hold no integers.
+        out: Where the rows are written [row, dimension], float32.
+    """
+    if weight.dtype.kind == "u":
+        _PAIRS.take(weight, out=out.view(np.complex64), mode="clip")
+    else:
+        out[:] = weight
+    if scale is not None:
+        out *= scale[:, None]
 
 
 def can_hold(rows: np.ndarray, precision: str) -> bool:
