@@ -47,7 +47,7 @@ def environment(tmp_path_factory):
         shutil.copy(ROOT / name, source)
     variables = {**os.environ, "HF_HUB_OFFLINE": "1"}
     # Otherwise the processes would import the package from the tree of the tests.
-    del variables["PYTHONPATH"]
+    variables.pop("PYTHONPATH", None)
     with_pip = {**variables, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{variables['PATH']}"}
     subprocess.run(["bash", "-ec", BLOCKS[0]], cwd=source, env=with_pip, check=True)
     return {**variables, "PATH": f"{source / 'light' / 'bin'}{os.pathsep}/usr/bin{os.pathsep}/bin"}
