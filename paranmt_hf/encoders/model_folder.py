@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from paranmt_hf.encoders.modules.paranmt_tables import load_json
 from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.repository import SETTINGS_FILE, SUFFIXES
 from paranmt_hf.text import definitions
+from paranmt_hf.util.files import replacing
 
 if TYPE_CHECKING:
     from paranmt_hf.hub.repository import Model
@@ -101,8 +101,12 @@ def copy_model(model: Model, folder: Path) -> None:
     for path in list(model.folder.rglob("*")):
         relative = path.relative_to(model.folder)
         if path.is_file() and path.suffix in (*SUFFIXES, ".md", ".png") and not relative.parts[0].startswith("."):
-            (folder / relative).parent.mkdir(parents=True, exist_ok=True)
-            with suppress(shutil.SameFileError):
-                shutil.copyfile(path, folder / relative)
+            target = folder / relative
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if target.exists() and target.samefile(path):
+                continue
+            # A former file of this name is replaced and not written to, because processes may have it mapped.
+            with replacing(target) as aside:
+                shutil.copyfile(path, aside)
     if any(entry.reference.startswith(PREFIX) for entry in module_list(model)):
         write_code(folder)

@@ -2,7 +2,8 @@
 
 A few sentences are averaged one by one with numpy alone. Many sentences go through `column_average.py`, whose imports
 (pyarrow, numba) take longer than averaging some thousand sentences one by one. Both add the same rows in the same
-order in float32, so the vectors do not depend on which one is used.
+order in float32, so the vectors do not depend on which one is used (with two dimensions or more: numpy adds a single
+column in another order).
 """
 
 from __future__ import annotations

@@ -99,9 +99,14 @@ class WordTokenizer:
     def _part(self, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         """Return the token ids of a part of a column [token], and the bounds of its sentences [sentence + 1]."""
         known = len(self._chunks)
-        numbers, bounds = self._chunks.numbers(*text_bytes(column))
-        if len(self._chunks) > known:
-            self._split_new_chunks()
+        try:
+            numbers, bounds = self._chunks.numbers(*text_bytes(column))
+            if len(self._chunks) > known:
+                self._split_new_chunks()
+        except BaseException:
+            # After an error or Ctrl-C, some chunks have a number and no tokens.
+            self._forget()
+            raise
         return self._chunks.tokens(numbers, bounds)
 
     def _split_new_chunks(self) -> None:
@@ -128,7 +133,8 @@ def _parts(column: pa.Array | pa.ChunkedArray, size: int) -> Iterator[pa.Array]:
         if chunk.nbytes <= size:
             yield chunk if chunk.type == pa.string() else chunk.cast(pa.string())
             continue
-        sizes = np.cumsum(pc.binary_length(chunk).to_numpy(), dtype=np.int64) // size
+        lengths = pc.binary_length(chunk).fill_null(0).to_numpy(zero_copy_only=False)
+        sizes = np.cumsum(lengths, dtype=np.int64) // size
         ends = [0, *(np.flatnonzero(np.diff(sizes)) + 1).tolist(), len(chunk)]
         for start, stop in pairwise(ends):
             yield chunk.slice(start, stop - start).cast(pa.string())

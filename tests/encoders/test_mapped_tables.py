@@ -92,6 +92,34 @@ def test_tensors_of_a_file_are_mapped(tmp_path: Path, precision: str) -> None:
     np.testing.assert_array_equal(restore(found), restore(stored))
 
 
+def test_a_model_that_is_replaced_keeps_its_vectors_where_it_is_loaded(tmp_path: Path) -> None:
+    StaticEncoder.from_pretrained("base").save_pretrained(tmp_path / "model")
+    loaded, texts = StaticEncoder.from_pretrained(tmp_path / "model"), [f"{number} people" for number in range(2000)]
+    StaticEncoder.from_pretrained("small").save_pretrained(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.encode(texts), StaticEncoder.from_pretrained("base").encode(texts))
+    found = StaticEncoder.from_pretrained(tmp_path / "model")
+    np.testing.assert_array_equal(found.encode(texts), StaticEncoder.from_pretrained("small").encode(texts))
+    # A model may be saved into its own folder.
+    found.save_pretrained(tmp_path / "model")
+    np.testing.assert_array_equal(StaticEncoder.from_pretrained(tmp_path / "model").encode(texts), found.encode(texts))
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor"),
+    [
+        (WEIGHT, np.zeros(8, np.float32)),
+        (WEIGHT, np.zeros((8, 2, 2), np.float32)),
+        (WEIGHT, np.zeros((8, 0), np.int8)),
+        (WEIGHT, np.zeros((8, 2), np.int16)),
+        (SCALE, np.ones((8, 1), np.float32)),
+    ],
+)
+def test_tensors_of_another_shape_or_type_are_refused(tmp_path: Path, name: str, tensor: np.ndarray) -> None:
+    save_file({WEIGHT: np.zeros((8, 2), np.int8), SCALE: np.ones(8, np.float32), name: tensor}, tmp_path / "table")
+    with pytest.raises(ValueError, match=str(tmp_path / "table")):
+        map_stored(tmp_path / "table", UNITS[:8])
+
+
 @pytest.mark.parametrize("change", ["without scales", "fewer scales", "other name"])
 def test_tensors_that_do_not_fit_are_refused(tmp_path: Path, change: str) -> None:
     folder = shutil.copytree(ASSETS / "small", tmp_path / "model")

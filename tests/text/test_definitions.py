@@ -67,6 +67,31 @@ def test_forgetting_changes_nothing() -> None:
     assert len(tokenizer._token_ids) <= 3 + 30
 
 
+def test_after_an_error_all_is_split_again() -> None:
+    def cut(chunk: str) -> list[str]:
+        if chunk == "bad" and errors:
+            raise errors.pop()
+        return list(chunk)
+
+    errors: list[BaseException] = [KeyboardInterrupt(), ValueError("bad")]
+    tokenizer = WordTokenizer(cut=cut)
+    assert sentences_of(tokenizer, ["ab c"]) == [["a", "b", "c"]]
+    with pytest.raises(ValueError, match="bad"):
+        tokenizer.tables(["ab bad d"])
+    with pytest.raises(KeyboardInterrupt):
+        tokenizer.tables(["ab bad d"])
+    for _ in range(2):
+        assert sentences_of(tokenizer, ["ab bad d", "d"]) == [["a", "b", "b", "a", "d", "d"], ["d"]]
+
+
+def test_nulls_are_texts_without_tokens() -> None:
+    column = pa.array(["a b", None, "c", None])
+    for size in (2**22, 3):
+        table = WordTokenizer(part_bytes=size).tables(column)[0]
+        assert [table.vocabulary[token] for token in table.ids] == ["a", "b", "c"]
+        assert table.offsets.tolist() == [0, 2, 2, 3, 3]
+
+
 def test_many_distinct_chunks_are_remembered() -> None:
     """So many that tables grow; there are equal chunks in one call, and chunks of equal lengths."""
     chunks = [f"{number:x}" for number in range(20_000)]

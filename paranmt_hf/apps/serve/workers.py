@@ -9,9 +9,13 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from multiprocessing.context import ForkProcess
+from typing import TYPE_CHECKING
 
 from paranmt_hf.util.local_page import listen
+
+if TYPE_CHECKING:
+    # Windows has no such class.
+    from multiprocessing.context import ForkProcess
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
 PATIENCE = 7  # Number of seconds that processes have to end; then they are killed

@@ -18,7 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from paranmt_hf.corpus.jobs.engine import EngineConfig, count_gpus
-from paranmt_hf.corpus.jobs.shards import Done, Manifest, ShardRecord, Stage, Task, TaskReport, run_shard
+from paranmt_hf.corpus.jobs.shards import (
+    Done,
+    Manifest,
+    ShardRecord,
+    Stage,
+    Task,
+    TaskReport,
+    forget_loaded,
+    run_shard,
+)
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import sweep
 from paranmt_hf.util.machine import threads_kept
@@ -256,9 +265,13 @@ def _run(stage: Stage, tasks: Sequence[Task], config: EngineConfig, report: Task
         run_on_ray(stage, tasks, config, done)
     elif config.workers == 1 or len(tasks) == 1:
         # A stage sets the number of threads of its process. In the caller's process that is undone afterwards.
-        with threads_kept():
-            for task in tasks:
-                done(task, run_shard(stage, task, lambda count, task=task: report(task, count)))  # type: ignore[misc]
+        try:
+            with threads_kept():
+                for task in tasks:
+                    done(task, run_shard(stage, task, lambda count, task=task: report(task, count)))  # type: ignore[misc]
+        finally:
+            # The workers of the next job need the memory.
+            forget_loaded()
     else:
         Pool(stage, tasks, config, report, done).run()
 

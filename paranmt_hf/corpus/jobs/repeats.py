@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, Work, cut_into_shards
-from paranmt_hf.corpus.jobs.stages import PivotStage, RepeatedSentences, TranslateStage, by_windows
-from paranmt_hf.corpus.translation.repeats import repeated_texts
+from paranmt_hf.corpus.jobs.stages import WINDOW, PivotStage, RepeatedSentences, TranslateStage, by_windows
+from paranmt_hf.corpus.translation.repeats import MOST, repeated_texts
 from paranmt_hf.corpus.translation.unusual_lines import in_sentence_case
 
 
@@ -43,7 +43,7 @@ class RepeatStage:
             }
             return pa.table(columns), {}
 
-        return by_windows(2000, translated)
+        return by_windows(WINDOW, translated)
 
 
 def with_repeats(
@@ -66,9 +66,11 @@ def with_repeats(
     def columns() -> Iterable[pa.ChunkedArray]:
         return (in_sentence_case(pq.read_table(path, columns=[column])[column]) for path in manifest.paths())
 
-    found = (pa.table({"source": texts}) for texts in repeated_texts(columns, work))
+    most = MOST // translate.config.hypotheses
+    found = (pa.table({"source": texts}) for texts in repeated_texts(columns, work, most=most))
+    # Small shards, so that all workers have some.
     repeats = cut_into_shards(
-        found, work / f"0-repeats-{index}", {"input": manifest.checksum}, engine.shard_rows or 10_000, unit="sentences"
+        found, work / f"0-repeats-{index}", {"input": manifest.checksum}, WINDOW, unit="sentences"
     )
     if not repeats.shards:
         return stage

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -238,3 +239,10 @@ def run_shard(stage: Stage, task: Task, report: ReportRows) -> ShardRecord:
     report(0)
     table, dropped = _loaded[key](pq.read_table(task.source), report)
     return write_shard(table, task.target, dropped)
+
+
+def forget_loaded() -> None:
+    """Free what this process has loaded to process shards, such as a model on a GPU."""
+    _loaded.clear()
+    if "torch" in sys.modules:
+        sys.modules["torch"].cuda.empty_cache()

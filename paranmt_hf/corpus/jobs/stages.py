@@ -32,6 +32,9 @@ from paranmt_hf.text.word_rules import word_tokenizer_for
 from paranmt_hf.util.records import describe_differences
 
 PROBABILITY = "para_probability"
+# Number of sentences that are translated together, sorted by length: so many that batches are of similar lengths, and
+# so few that progress is shown often.
+WINDOW = 2000
 
 
 @dataclass(frozen=True)
@@ -78,9 +81,7 @@ class TranslateStage:
         if self.repeated is not None:
             known = pa.concat_tables([pq.read_table(path) for path in self.repeated.paths])
             translator = KnownTranslations(translator, known)
-        # Sentences are sorted by length within a window. 2000 fill batches of similar lengths, and are few enough
-        # for progress to be shown often.
-        return by_windows(2000, lambda window: translate_table(window, translator))
+        return by_windows(WINDOW, lambda window: translate_table(window, translator))
 
 
 @dataclass(frozen=True)

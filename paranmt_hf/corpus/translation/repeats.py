@@ -16,7 +16,7 @@ from paranmt_hf.text.identity import hash_texts
 
 # Translating repeated sentences ahead means loading the model once more, so it must save this share of the sentences.
 LEAST_SHARE = 0.01
-MOST = 500_000  # Number of repeated sentences whose translations a worker holds
+MOST = 500_000  # Number of translations of repeated sentences that a worker holds
 HASHES_AT_ONCE = 2**24  # Number of hashes that are sorted in memory at once
 
 
@@ -103,9 +103,10 @@ class KnownTranslations:
     def __init__(self, translator: Translator, known: pa.Table) -> None:
         self.identity = translator.identity
         self._translator = translator
-        self._texts: pa.Array = known["translation"].combine_chunks()
+        # All hypotheses of all sentences may have more bytes than a `string` array can hold.
+        self._texts: pa.Array = known["translation"].cast(pa.large_string()).combine_chunks()
         self._scores = known["translation_score"].to_numpy()
-        sources = known["source"].combine_chunks()
+        sources = known["source"].cast(pa.large_string()).combine_chunks()
         changes = pc.not_equal(sources[1:], sources[:-1]).to_numpy(zero_copy_only=False)
         bounds = np.concatenate([[0], np.flatnonzero(changes) + 1, [len(sources)]])
         hashes = hash_texts(sources.take(pa.array(bounds[:-1])))
@@ -118,7 +119,7 @@ class KnownTranslations:
     def translate(self, sentences: Sequence[str]) -> Translations:
         """Translate sentences; those that are known are not translated again."""
         places = np.minimum(np.searchsorted(self._hashes, hash_texts(sentences)), len(self._hashes) - 1)
-        same = pc.equal(self._sources.take(pa.array(places)), pa.array(sentences, pa.string()))
+        same = pc.equal(self._sources.take(pa.array(places)), pa.array(sentences, pa.large_string()))
         is_known = same.to_numpy(zero_copy_only=False)
         others, known = np.flatnonzero(~is_known), np.flatnonzero(is_known)
         rest = self._translator.translate([sentences[index] for index in others.tolist()])

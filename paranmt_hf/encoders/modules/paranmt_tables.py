@@ -128,6 +128,15 @@ def map_stored(path: Path, units: Sequence[str], further: str | None = None) -> 
     for name in names:
         if name not in head:
             raise ValueError(f"{path} lacks the tensor {name!r}")
+        entry, dimensions = head[name], 2 if name == WEIGHT else 1
+        if entry["dtype"] not in TYPES:
+            raise ValueError(
+                f"{path}: the tensor {name!r} has numbers of the type {entry['dtype']}, not {', '.join(TYPES)}"
+            )
+        if len(entry["shape"]) != dimensions or 0 in entry["shape"][1:]:
+            raise ValueError(
+                f"{path}: the tensor {name!r} has the shape {entry['shape']}, not {dimensions} dimensions"
+            )
     stored = {name: _tensor(mapped, begin, head[name]) for name in names}
     more = 0 if further is None else len(stored[further])
     rows = len(stored[WEIGHT])
