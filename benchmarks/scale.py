@@ -11,14 +11,13 @@ the system can drop at any time. A stage needs the results of those before it; `
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -152,12 +151,10 @@ def main() -> None:
     parser.add_argument("--count", type=int, nargs="+", required=True)
     parser.add_argument("--scratch", type=Path, required=True)
     parser.add_argument("--stages", nargs="+", default=["import", "score", "select", "dedup", "index", "mine"])
-    parser.add_argument("--record", type=Path)
     options = parser.parse_args()
     print(heading("numpy", "pyarrow", "numba"))
     print("| stage | pairs | CPU s | pairs a CPU second | wall s | peak memory, GB | result, GB |")
     print("|---|---:|---:|---:|---:|---:|---:|", flush=True)
-    stages = []
     for count in options.count:
         folder = options.scratch / f"{count}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -167,14 +164,11 @@ def main() -> None:
         for name in options.stages:
             words, out = commands(pairs, folder)[name]
             done = run(name, count, words, out)
-            stages.append(done)
             print(
                 f"| {name} | {count:,} | {done.cpu:,.0f} | {count / done.cpu:,.0f} | {done.wall:,.0f} "
                 f"| {done.memory:.2f} | {done.disk:.2f} |",
                 flush=True,
             )
-    if options.record:
-        options.record.write_text(json.dumps([asdict(stage) for stage in stages], indent=1) + "\n")
 
 
 if __name__ == "__main__":
