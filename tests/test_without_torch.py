@@ -97,6 +97,15 @@ def test_commands_give_what_they_give_elsewhere(environment, work):
 
 
 @pytest.mark.slow
+def test_load_names_what_it_lacks(environment, work):
+    program = (
+        "from paranmt_hf import InputError, load\ntry:\n    load()\nexcept InputError as error:\n    print(error)"
+    )
+    done = run(["python", "-c", program], environment, work)
+    assert done.returncode == 0 and "sentence_transformers" in done.stdout, done.stderr
+
+
+@pytest.mark.slow
 def test_serve(environment, work):
     command = ["paranmt", *BLOCKS[1].splitlines()[-1].split()[1:], "--port", "0"]
     server = subprocess.Popen(command, cwd=work, env=environment, stderr=subprocess.PIPE, text=True)

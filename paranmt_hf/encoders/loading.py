@@ -30,10 +30,11 @@ from paranmt_hf.encoders.modules.paranmt_tables import (
 from paranmt_hf.encoders.packed_units import PackedUnits
 from paranmt_hf.encoders.vocabulary import AverageTable, Vocabulary
 from paranmt_hf.encoders.widened_rows import table_rows
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.definitions import vocabulary_of
 from paranmt_hf.util.imports import uncollected
+from paranmt_hf.util.optional import available
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -62,6 +63,11 @@ def load(
         revision: Branch, tag or commit on the Hub.
         device: Torch device; if left out the best one that is available, the CPU for averaging encoders.
     """
+    refuse(
+        not available("sentence_transformers"),
+        "`load` needs the package 'sentence_transformers', which is not installed: `pip install paranmt-hf` installs "
+        "all; `StaticEncoder.from_pretrained` reads averages without it",
+    )
     with uncollected():
         from sentence_transformers.sentence_transformer.modules import StaticEmbedding
         from sentence_transformers.util import get_device_name

@@ -313,6 +313,8 @@ class ServeApp:
         given = values.get(field)
         limits = self._limits
         sentences = [given] if isinstance(given, str) else given
+        if given is None:
+            raise InputError(f"the request lacks {field}, a text or a list of texts", option=field)
         if sentences == []:
             raise InputError(f"{field} is an empty list; expected at least one text", option=field)
         if not isinstance(sentences, list) or not all(isinstance(each, str) for each in sentences):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from paranmt_hf.apps.serve.vectors import SentenceVectors, ServeLimits
-from paranmt_hf.apps.serve.workers import listening_sockets, run_workers
+from paranmt_hf.apps.serve.workers import MOST_WORKERS, listening_sockets, run_workers
 from paranmt_hf.errors import InputError, refuse
 from paranmt_hf.hub.repository import plain_name
 from paranmt_hf.util.files import check_regular
@@ -69,7 +69,8 @@ def serve_encoder(
     for origin in origins:
         if not re.fullmatch(r"\*|https?://[^/\s?#]+", origin):
             raise InputError(f"an origin is like https://example.org, or *, was {origin!r}", option="origins")
-    refuse(workers < 1, f"workers must be at least 1, was {workers}", option="workers")
+    possible = 1 <= workers <= MOST_WORKERS
+    refuse(not possible, f"workers must be from 1 to {MOST_WORKERS}, was {workers}", option="workers")
     refuse(workers > 1 and not hasattr(os, "fork"), "this system can have one worker only", option="workers")
     token = _token(token_file)
     limits = limits or ServeLimits()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from multiprocessing.context import ForkProcess
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
+MOST_WORKERS = 256
 PATIENCE = 7  # Number of seconds that processes have to end; then they are killed
 
 
@@ -43,12 +44,16 @@ def run_workers(count: int, work: Callable[[int], None], report: Callable[[str],
             processes.append(_started(work, number))
         while not received:
             time.sleep(0.1)
-            for number, process in enumerate(processes):
-                if not process.is_alive() and not received:
-                    report(f"process {number + 1} of {count} ended ({_reason(process)}); another one takes its place")
-                    # Time in between, in case that it ends again and again.
-                    time.sleep(1)
-                    processes[number] = _started(work, number)
+            ended = [number for number, process in enumerate(processes) if not process.is_alive()]
+            if not ended or received:
+                continue
+            for number in ended:
+                reason = _reason(processes[number])
+                report(f"process {number + 1} of {count} ended ({reason}); another one takes its place")
+            # Time in between, in case that they end again and again.
+            time.sleep(1)
+            for number in ended:
+                processes[number] = _started(work, number)
     finally:
         _end(processes)
         gc.unfreeze()
