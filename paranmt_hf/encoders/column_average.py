@@ -16,6 +16,7 @@ from paranmt_hf.encoders.vocabulary import CUTTERS, AverageTable
 from paranmt_hf.encoders.widened_rows import placed
 from paranmt_hf.text.tokens import TokenTable, WordTokenizer
 from paranmt_hf.util.machine import compiled
+from paranmt_hf.util.row_sums import add_rows
 
 # Number of bags whose first rows are added before their second ones: so few that their vectors stay in the cache, and
 # so many that the second rows, which are few different ones, are read from the cache too.
@@ -31,28 +32,16 @@ class Rows(NamedTuple):
 
 
 @compiled()
-def _add_rows(total: np.ndarray, given: Rows, bag: int) -> None:
-    """Add the rows of one bag to `total` [dimension], in order."""
-    table, rows, position, stop = given.table, given.rows, given.offsets[bag], given.offsets[bag + 1]
-    # Four rows at once, so that `total` is read and written a quarter as often.
-    while position + 4 <= stop:
-        first, second = table[rows[position]], table[rows[position + 1]]
-        third, fourth = table[rows[position + 2]], table[rows[position + 3]]
-        for column in range(len(total)):
-            total[column] = total[column] + first[column] + second[column] + third[column] + fourth[column]
-        position += 4
-    while position < stop:
-        row = table[rows[position]]
-        for column in range(len(total)):
-            total[column] += row[column]
-        position += 1
+def _rows_of(given: Rows, bag: int) -> np.ndarray:
+    """Return the rows of a bag [unit]."""
+    return given.rows[given.offsets[bag] : given.offsets[bag + 1]]
 
 
 def _write_means_of_each(first: Rows, second: Rows, counts: np.ndarray, out: np.ndarray, begin: int) -> None:
     """Do what `_write_means` does, in the same order, without a compiler."""
     means = out[:, begin : begin + first.table.shape[1]]
     for bag, total in enumerate(means):
-        vectors = [given.table[given.rows[given.offsets[bag] : given.offsets[bag + 1]]] for given in (first, second)]
+        vectors = [given.table[_rows_of(given, bag)] for given in (first, second)]
         np.add.reduce(np.concatenate(vectors) if len(vectors[1]) else vectors[0], axis=0, initial=0, out=total)
     means /= counts[:, None]
 
@@ -73,10 +62,10 @@ def _write_means(first: Rows, second: Rows, counts: np.ndarray, out: np.ndarray,
         stop = min(start + TOGETHER, len(counts))
         for bag in range(start, stop):
             out[bag, begin : begin + width] = 0
-            _add_rows(out[bag, begin : begin + width], first, bag)
+            add_rows(out[bag, begin : begin + width], first.table, _rows_of(first, bag))
         for bag in range(start, stop):
             total, divisor = out[bag, begin : begin + width], counts[bag]
-            _add_rows(total, second, bag)
+            add_rows(total, second.table, _rows_of(second, bag))
             for column in range(width):
                 total[column] /= divisor
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from paranmt_hf.util.machine import compiled
+from paranmt_hf.util.row_sums import add_rows
 
 ZERO, ONE = np.float32(0), np.float32(1)
 SHORTEST = np.float32(1e-12)  # The smallest divisor of `torch.nn.functional.normalize`
@@ -164,8 +165,7 @@ def average(
         if start == stop:
             continue
         total[:] = ZERO
-        for unit in range(start, stop):
-            add_scaled(total, ONE, weight[rows[unit]])
+        add_rows(total, weight, rows[start:stop])
         add_scaled(vectors[number, column : column + dimension], ONE / np.float32(stop - start), total)
 
 
