@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from commands import environment, heading
 
-REPLACED = 4  # One word of so many is replaced in a copy
+REPLACED = 4  # Every fourth word of a copy is replaced
 BLOCK = 50_000  # Number of pairs that are made at once
 
 

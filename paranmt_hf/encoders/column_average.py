@@ -18,8 +18,8 @@ from paranmt_hf.text.tokens import TokenTable, WordTokenizer
 from paranmt_hf.util.machine import compiled
 from paranmt_hf.util.row_sums import add_rows
 
-# Number of bags whose first rows are added before their second ones: so few that their vectors stay in the cache, and
-# so many that the second rows, which are few different ones, are read from the cache too.
+# Number of bags whose first rows are added before their second ones. With more, their vectors would not stay in the
+# cache; with fewer, the second rows, of which few are different, would not.
 TOGETHER = 256
 
 

@@ -15,7 +15,8 @@ import pyarrow as pa
 from paranmt_hf.encoders.config import UnitKind
 from paranmt_hf.encoders.vocabulary import Vocabulary, trigrams_in
 from paranmt_hf.text.definitions import rows_of_word
-from paranmt_hf.text.tokens import Bags, PerToken, TokenTable, WordTokenizer, expand
+from paranmt_hf.text.tokens import Bags, PerToken, TokenTable, WordTokenizer
+from paranmt_hf.util.ranges import expand
 
 # The table of `_UsualTrigrams` covers 64 numbers of characters, number 0 being all other characters. Code points from
 # 0xFFFF are never among the usual characters.

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.text.identity import hash_texts
-from paranmt_hf.text.tokens import expand
+from paranmt_hf.util.ranges import expand
 
 Claim = tuple[str, ...]  # Keys, any of which confirms the claim, and conditions
 CONDITION = "if "  # Prefix of conditions

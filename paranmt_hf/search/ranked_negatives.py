@@ -17,9 +17,9 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.search.indexed_vectors import SEARCH, IndexConfig, IndexedVectors
 from paranmt_hf.search.storage import Precision, read_progress, save_progress, spans
 from paranmt_hf.text.identity import mix, salt
-from paranmt_hf.text.tokens import expand
 from paranmt_hf.util.markers import Cosine, Count, Group, Range, Seed, Share
 from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.ranges import expand
 
 BLOCK = 8192  # Maximum number of anchors of a block, if they are compared with all sentences
 LISTED_BLOCK = 65_536  # Maximum number of anchors of a block, if they are compared with the nearest lists

@@ -21,7 +21,7 @@ HALF = np.uint64(32)  # Number of bits of a half of a hash
 LOW = np.uint64(0xFFFFFFFF)
 
 
-class Chunks(NamedTuple):
+class ChunkTable(NamedTuple):
     """Distinct chunks, numbered in the order in which they first occurred."""
 
     text: np.ndarray  # Their bytes, one after another, and free room [byte], uint8
@@ -41,7 +41,7 @@ def _hash(text: np.ndarray, start: int, stop: int) -> np.uint64:
 
 
 @compiled()
-def _slot_of(text: np.ndarray, start: int, stop: int, code: np.uint64, chunks: Chunks) -> np.uint64:
+def _slot_of(text: np.ndarray, start: int, stop: int, code: np.uint64, chunks: ChunkTable) -> np.uint64:
     """Find the slot of a chunk, given by its bounds in `text` and its hash, or the free slot that it would get."""
     mask, tag, length = np.uint64(len(chunks.slots) - 1), code >> HALF, stop - start
     slot = (code ^ tag) & mask
@@ -60,7 +60,9 @@ def _slot_of(text: np.ndarray, start: int, stop: int, code: np.uint64, chunks: C
 
 
 @compiled()
-def _find_chunks(text: np.ndarray, bounds: np.ndarray, chunks: Chunks) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _find_chunks(
+    text: np.ndarray, bounds: np.ndarray, chunks: ChunkTable
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Look up the chunks of texts.
 
     Returns:
@@ -96,7 +98,9 @@ def _find_chunks(text: np.ndarray, bounds: np.ndarray, chunks: Chunks) -> tuple[
 
 
 @compiled()
-def _add_chunks(text: np.ndarray, new: np.ndarray, chunks: Chunks, count: int) -> tuple[np.ndarray, Chunks, int]:
+def _add_chunks(
+    text: np.ndarray, new: np.ndarray, chunks: ChunkTable, count: int
+) -> tuple[np.ndarray, ChunkTable, int]:
     """Number new chunks, given by start and end in `text` [chunk, 2]; each may occur several times among them.
 
     Returns:
@@ -122,18 +126,18 @@ def _add_chunks(text: np.ndarray, new: np.ndarray, chunks: Chunks, count: int) -
 
 
 @compiled()
-def _with_room(chunks: Chunks, count: int, length: int) -> Chunks:
+def _with_room(chunks: ChunkTable, count: int, length: int) -> ChunkTable:
     """Return chunks with room for one more, of `length` bytes."""
     text, bounds, slots = chunks
     if bounds[count] + length > len(text):
         text = np.concatenate((text, np.empty(len(text) + length, np.uint8)))
     if count + 1 == len(bounds):
         bounds = np.concatenate((bounds, np.empty(len(bounds), np.int64)))
-    return Chunks(text, bounds, slots)
+    return ChunkTable(text, bounds, slots)
 
 
 @compiled()
-def _with_larger_table(chunks: Chunks, count: int) -> Chunks:
+def _with_larger_table(chunks: ChunkTable, count: int) -> ChunkTable:
     """Return chunks with a hash table of twice the size."""
     slots = np.zeros(2 * len(chunks.slots), np.uint64)
     mask = np.uint64(len(slots) - 1)
@@ -143,7 +147,7 @@ def _with_larger_table(chunks: Chunks, count: int) -> Chunks:
         while slots[slot] != 0:
             slot = (slot + np.uint64(1)) & mask
         slots[slot] = code >> HALF << HALF | np.uint64(number + 1)
-    return Chunks(chunks.text, chunks.bounds, slots)
+    return ChunkTable(chunks.text, chunks.bounds, slots)
 
 
 @compiled()
@@ -182,7 +186,7 @@ class ChunkMemory:
     """
 
     def __init__(self) -> None:
-        self._chunks = Chunks(np.empty(1024, np.uint8), np.zeros(256, np.int64), np.zeros(512, np.uint64))
+        self._chunks = ChunkTable(np.empty(1024, np.uint8), np.zeros(256, np.int64), np.zeros(512, np.uint64))
         self._count = 0
         # The ids of the tokens of chunk i are _tokens[_starts[i]:_starts[i + 1]].
         self._tokens, self._starts = array("i"), array("q", [0])

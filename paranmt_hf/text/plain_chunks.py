@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.text.chunk_memory import ChunkMemory
+from paranmt_hf.util.ranges import expand
 
 
 class PlainChunkMemory(ChunkMemory):
@@ -37,7 +38,5 @@ class PlainChunkMemory(ChunkMemory):
 
     def tokens(self, numbers: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         starts = np.asarray(self._starts)
-        counts = np.diff(starts)[numbers]
-        ends = np.concatenate([[0], np.cumsum(counts)])
-        places = np.repeat(starts[numbers] - ends[:-1], counts) + np.arange(ends[-1])
-        return np.asarray(self._tokens)[places], ends[bounds]
+        ids, ends = expand(np.asarray(self._tokens), starts[numbers], np.diff(starts)[numbers])
+        return ids, ends[bounds]

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from paranmt_hf.text.definitions import cut_chunk
 from paranmt_hf.text.fast_split import cut_column, uncut_pieces
 from paranmt_hf.util.optional import available
+from paranmt_hf.util.ranges import expand
 
 PART_BYTES = 2**22  # Number of bytes of text that are split at once
 
@@ -164,38 +165,6 @@ def rows_at(places: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     holds = np.zeros(len(bounds) - 1, bool)
     holds[np.searchsorted(bounds, places, side="right") - 1] = True
     return np.flatnonzero(holds)
-
-
-def ranges(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Concatenate ranges of integers.
-
-    Args:
-        starts: First integer of each range [range].
-        counts: Length of each range [range].
-
-    Returns:
-        The integers [sum of counts], and the bounds of the ranges in them [range + 1].
-    """
-    bounds = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=bounds[1:])
-    if not len(counts):
-        return np.empty(0, np.int64), bounds
-    return np.repeat(starts - bounds[:-1], counts) + np.arange(bounds[-1]), bounds
-
-
-def expand(flat: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Concatenate ranges of an array.
-
-    Args:
-        flat: The array.
-        starts: First position of each range [range].
-        counts: Length of each range [range].
-
-    Returns:
-        The values [sum of counts], and the bounds of the ranges in them [range + 1].
-    """
-    positions, bounds = ranges(starts, counts)
-    return flat[positions], bounds
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ class Epochs:
             while self._epoch < config.epochs and not self.history.is_over(config):
                 self._run_epoch(progress, reporter)
                 self._epoch, self._mega = self._epoch + 1, 0
-        # If writing the encoder fails, a later run continues from here.
+        # If writing the encoder fails, a later run continues from the last checkpoint.
         if self._checkpoint.is_due:
             self._save()
         self._catch_up()

@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from torch.nn.functional import normalize
 
-from paranmt_hf.text.tokens import expand
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.mining_kernels import (
     LOWEST,
@@ -27,6 +26,7 @@ from paranmt_hf.training.mining_kernels import (
     keep_best_of_tile,
     round_to_int8,
 )
+from paranmt_hf.util.ranges import expand
 
 Precision = Literal["float32", "int8"]
 TILE = 4 * SEGMENT  # Number of rows and columns of a tile, whole segments: its int32 products take a megabyte

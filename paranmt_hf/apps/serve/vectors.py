@@ -75,14 +75,14 @@ class SentenceVectors:
         """Load an encoder by its folder or Hub id; an average is loaded without torch.
 
         Raises:
-            InputError: Several processes are to answer, and it is no average.
+            InputError: Several processes are to answer, and it is not an averaging encoder.
         """
         model = locate(name)
         encoder: Any = StaticEncoder.read(model)
         if encoder is None:
             refuse(
                 workers > 1,
-                f"{model.name} is no average, and other encoders are served by one process, which uses all cores",
+                f"{model.name} is not an averaging encoder; others are served by one process, which uses all cores",
                 option="workers",
             )
             from paranmt_hf.encoders.loading import load

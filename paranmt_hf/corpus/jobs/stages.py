@@ -32,8 +32,8 @@ from paranmt_hf.text.word_rules import word_tokenizer_for
 from paranmt_hf.util.records import describe_differences
 
 PROBABILITY = "para_probability"
-# Number of sentences that are translated together, sorted by length: so many that batches are of similar lengths, and
-# so few that progress is shown often.
+# Number of sentences that are translated together, sorted by length. With more, batches are of more similar lengths;
+# with fewer, progress is shown more often.
 WINDOW = 2000
 
 

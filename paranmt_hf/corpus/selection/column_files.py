@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.text.tokens import ranges, text_bytes
+from paranmt_hf.text.tokens import text_bytes
+from paranmt_hf.util.ranges import ranges
 
 
 class ColumnFile:

@@ -18,8 +18,9 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.text.identity import RunHashes, mix, salt
 from paranmt_hf.text.languages import ENGLISH
 from paranmt_hf.text.normal_form import normal_form
-from paranmt_hf.text.tokens import PerToken, TokenTable, ranges
+from paranmt_hf.text.tokens import PerToken, TokenTable
 from paranmt_hf.text.word_rules import word_tokenizer_for
+from paranmt_hf.util.ranges import ranges
 
 MIN_WORDS = 4  # Evaluation sentences with fewer words are not looked for
 # Number of every word that is in no evaluation sentence, and number of tokens that are no words.

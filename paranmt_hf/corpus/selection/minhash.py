@@ -12,8 +12,8 @@ import pyarrow as pa
 from paranmt_hf.text.identity import TokenHashes, mix, salt
 from paranmt_hf.text.languages import ENGLISH
 from paranmt_hf.text.normal_form import normal_form
-from paranmt_hf.text.tokens import ranges
 from paranmt_hf.text.word_rules import with_blanks, word_tokenizer_for
+from paranmt_hf.util.ranges import ranges
 
 BATCH = 2**16  # Largest number of documents that are cut at once
 # A shingle is a hash of 48 bits; two different pairs of words have the same one with a probability of 4e-15. The upper

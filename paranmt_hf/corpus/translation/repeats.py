@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from paranmt_hf.corpus.translation.translator import Translations, Translator
 from paranmt_hf.text.identity import hash_texts
+from paranmt_hf.util.ranges import ranges
 
 # Translating repeated sentences ahead means loading the model once more, so it must save this share of the sentences.
 LEAST_SHARE = 0.01
@@ -125,8 +126,7 @@ class KnownTranslations:
         rest = self._translator.translate([sentences[index] for index in others.tolist()])
         counts = self._counts[places[known]]
         # Row of each known hypothesis: those of a sentence follow its first one.
-        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        rows = np.repeat(self._firsts[places[known]], counts) + within
+        rows, _ = ranges(self._firsts[places[known]], counts)
         owners = np.concatenate([others if rest.owners is None else others[rest.owners], np.repeat(known, counts)])
         order = np.argsort(owners, kind="stable")
         texts = [*rest.texts, *self._texts.take(pa.array(rows)).to_pylist()]
